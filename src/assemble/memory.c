@@ -92,7 +92,8 @@ static ax_status new_space(placer *p, ax_space_kind kind, uint32_t index, ax_axi
     c->spaces = spaces;
   }
   ax_part_space *space = &c->spaces[c->space_count];
-  *space = (ax_part_space){.kind = kind, .index = index, .bytes = round64(bytes)};
+  const bool packed = kind == AX_SPACE_SCRATCH || kind == AX_SPACE_KEPT; /* parts follow one another, each aligned as what lies in it */
+  *space = (ax_part_space){.kind = kind, .index = index, .bytes = packed ? ax_pack_aligned(bytes, bytes) : round64(bytes)};
   AX_TRY(ax_set_of(c, axes, &space->set));
   *out = c->space_count++;
   return AX_OK;
@@ -172,6 +173,8 @@ static ax_status pack(placer *p, uint32_t space, uint32_t allocation, const uint
   for (uint32_t i = 0; i < rooms; i++)
     if (p->rooms[i].bytes > 0) items[count++] = (ax_packed){.first = i, .last = i, .bytes = p->rooms[i].bytes};
   AX_TRY(ax_pack_into(items, count, p->hosts.place, p->hosts.count, &mine));
+  for (uint32_t i = allocation; i != AX_NONE; i = next[i])
+    if (p->a->shared[i]) mine = ax_pack_aligned(mine, ax_buffer_bytes(&plan->buffers[i]));
   *bytes = mine;
   count = 0;
   for (uint32_t i = allocation; i != AX_NONE; i = next[i]) {
@@ -238,6 +241,7 @@ static ax_status find_constants(placer *p, int64_t *bytes) {
     if (!is_held(p, i)) continue;
     uint32_t first = p->alike[i] = first_alike(plan, seen, size, i);
     if (is_lent(&plan->buffers[i])) continue;
+    if (first == i) *bytes = ax_pack_aligned(*bytes, ax_buffer_bytes(&plan->buffers[i]));
     p->offset[i] = first == i ? *bytes : p->offset[first];
     if (first == i) *bytes += round64(ax_buffer_bytes(&plan->buffers[i]));
   }
@@ -276,8 +280,9 @@ static ax_status place_constants(placer *p) {
   int64_t bytes = 0, copied = 0; /* consecutive ones lie in order */
   AX_TRY(find_constants(p, &bytes));
   AX_TRY(new_space(p, AX_SPACE_CONST, 0, 0, bytes, &p->c->const_space));
-  p->c->constants = ax_calloc(1, (size_t)bytes + 64);
+  p->c->constants = ax_alloc_array((size_t)bytes + 64);
   if (p->c->constants == NULL) return ax_out_of_memory((size_t)bytes);
+  memset(p->c->constants, 0, (size_t)bytes + 64);
   for (uint32_t i = 0; i < allocation_count(p); i++) {
     const ax_buffer *buffer = &plan->buffers[i];
     if (!is_held(p, i) || is_lent(buffer)) continue;

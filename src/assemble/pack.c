@@ -70,15 +70,25 @@ static void drop_gap(packer *p, uint32_t node) {
   p->unused = node;
 }
 
-static int64_t take(packer *p, int64_t bytes) {
-  uint32_t node = p->allocation, low, high;
+/* The lowest gap of so many bytes. */
+static uint32_t lowest(const packer *p, int64_t bytes) {
+  uint32_t node = p->allocation;
   while (largest(p, p->gaps[node].left) >= bytes || p->gaps[node].bytes < bytes)
     node = largest(p, p->gaps[node].left) >= bytes ? p->gaps[node].left : p->gaps[node].right;
-  int64_t offset = p->gaps[node].offset;
-  split(p, p->allocation, offset, &low, &high);
-  split(p, high, offset + 1, &node, &high);
-  int64_t rest = p->gaps[node].bytes - bytes;
+  return node;
+}
+
+static bool fits(const gap *g, int64_t bytes) { return ax_pack_aligned(g->offset, bytes) + bytes <= g->offset + g->bytes; }
+
+static int64_t take(packer *p, int64_t bytes) {
+  uint32_t node = lowest(p, bytes), low, high;
+  if (!fits(&p->gaps[node], bytes)) node = lowest(p, bytes + (int64_t)ax_array_alignment((size_t)bytes) - 1);
+  const gap g = p->gaps[node];
+  const int64_t offset = ax_pack_aligned(g.offset, bytes), before = offset - g.offset, rest = g.bytes - before - bytes;
+  split(p, p->allocation, g.offset, &low, &high);
+  split(p, high, g.offset + 1, &node, &high);
   drop_gap(p, node);
+  if (before > 0) low = join(p, low, new_gap(p, g.offset, before));
   if (rest > 0) low = join(p, low, new_gap(p, offset + bytes, rest));
   p->allocation = join(p, low, high);
   return offset;

@@ -1,8 +1,13 @@
-/* Packing by lifetime: gives offsets to items that are not all alive at the same time. */
+/* Packing by lifetime: gives offsets to items that are not all alive at the same time, aligned as arrays are (ax_array_alignment). */
 #ifndef AX_ASSEMBLE_PACK_H
 #define AX_ASSEMBLE_PACK_H
 
 #include "base/base.h"
+
+static inline int64_t ax_pack_aligned(int64_t offset, int64_t bytes) {
+  const int64_t mask = (int64_t)ax_array_alignment((size_t)bytes) - 1;
+  return (offset + mask) & ~mask;
+}
 
 typedef struct ax_packed {
   uint32_t first, last; /* alive from first to last, inclusive */

@@ -39,6 +39,7 @@ static gap find_gap(const fitter *f, uint32_t head, const ax_packed *item, int64
   for (uint32_t i = head; i != AX_NONE; i = f->next[i]) {
     const ax_packed *other = &f->items[i];
     if (other->first > item->last || other->last < item->first) continue;
+    end = ax_pack_aligned(end, item->bytes);
     const int64_t room = f->offset[i] - end;
     if (room >= item->bytes && room < best.bytes) {
       best = (gap){AX_NONE, end, room};
@@ -46,6 +47,7 @@ static gap find_gap(const fitter *f, uint32_t head, const ax_packed *item, int64
     }
     if (f->offset[i] + other->bytes > end) end = f->offset[i] + other->bytes;
   }
+  end = ax_pack_aligned(end, item->bytes);
   if (!found) best = (gap){AX_NONE, end, bytes - end};
   for (uint32_t i = head; i != AX_NONE && f->offset[i] < best.offset; i = f->next[i]) before = i;
   best.before = before;
@@ -132,6 +134,7 @@ static ax_status try_order(fitter *f, const ranked *order, uint32_t count, uint3
   if (rest == NULL) return ax_out_of_memory(left * sizeof rest[0]);
   for (uint32_t i = 0; i < left; i++) rest[i] = f->items[order[count + i].item];
   ax_status status = ax_pack(rest, left, &more);
+  f->bytes = ax_pack_aligned(f->bytes, more);
   for (uint32_t i = 0; status == AX_OK && i < left; i++) {
     f->offset[order[count + i].item] = f->bytes + rest[i].offset;
     f->place[order[count + i].item] = AX_NONE;

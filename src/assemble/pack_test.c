@@ -44,6 +44,51 @@ static void test_lowest_offsets(void **state) {
   }
 }
 
+/* Among small ones, which fill what is between them. */
+static void test_large_ones_begin_at_pages(void **state) {
+  (void)state;
+  enum { N = 300 };
+  test_random random = {.state = 6};
+  for (int round = 0; round < 40; round++) {
+    ax_packed items[N];
+    int64_t bytes, into_bytes, alive = 0;
+    for (uint32_t i = 0; i < N; i++) {
+      const int64_t size = 64 * test_random_below(&random, i % 3 == 0 ? 2000 : 30);
+      items[i] = (ax_packed){.first = i, .last = i + (uint32_t)test_random_below(&random, 20), .bytes = size};
+    }
+    for (int into = 0; into < 2; into++) {
+      assert_int_equal(into ? ax_pack_into(items, N, NULL, 0, &into_bytes) : ax_pack(items, N, &bytes), AX_OK);
+      for (uint32_t i = 0; i < N; i++) {
+        assert_int_equal(items[i].offset % (items[i].bytes >= AX_PAGED_BYTES ? AX_PAGE_BYTES : 64), 0);
+        int64_t now = 0;
+        for (uint32_t k = 0; k <= i; k++) {
+          if (items[k].last < items[i].first) continue;
+          now += items[k].bytes;
+          if (k == i || items[k].bytes == 0 || items[i].bytes == 0) continue;
+          assert_true(items[k].offset >= items[i].offset + items[i].bytes || items[k].offset + items[k].bytes <= items[i].offset);
+        }
+        if (now > alive) alive = now;
+      }
+    }
+    assert_true(into_bytes >= alive && into_bytes <= bytes && into_bytes < alive + 3 * alive / 10);
+  }
+}
+
+/* An item at the end of a small one: where it fits, but not from a page on, the next gap is taken. */
+static void test_gap_that_is_too_short_from_its_page_on(void **state) {
+  (void)state;
+  enum { large = 4 * AX_PAGE_BYTES };
+  ax_packed items[] = {{.first = 0, .last = 9, .bytes = 128}, {.first = 0, .last = 4, .bytes = large}, {.first = 1, .last = 9, .bytes = large - 64},
+                       {.first = 5, .last = 9, .bytes = large}};
+  int64_t bytes;
+  assert_int_equal(ax_pack(items, 4, &bytes), AX_OK);
+  assert_int_equal(items[1].offset, 0); /* the larger of two first */
+  assert_int_equal(items[0].offset, large);
+  assert_int_equal(items[2].offset, large + 128); /* no page: it is small enough */
+  assert_int_equal(items[3].offset, 0);
+  assert_int_equal(bytes, 2 * large + 64);
+}
+
 static void test_order(void **state) {
   (void)state;
   ax_packed items[] = {
@@ -75,7 +120,8 @@ static void test_many(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest_offsets), cmocka_unit_test(test_order),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest_offsets), cmocka_unit_test(test_large_ones_begin_at_pages),
+                                     cmocka_unit_test(test_gap_that_is_too_short_from_its_page_on), cmocka_unit_test(test_order),
                                      cmocka_unit_test(test_many)};
   return cmocka_run_group_tests_name("pack", tests, NULL, NULL);
 }

@@ -85,6 +85,8 @@ bool ax_allocator_is_default(void) { return allocator.allocate == default_alloca
 
 void *ax_alloc(size_t bytes) { return allocator.allocate(allocator.user, bytes > 0 ? bytes : 1, alignment); }
 
+void *ax_alloc_array(size_t bytes) { return allocator.allocate(allocator.user, bytes > 0 ? bytes : 1, ax_array_alignment(bytes)); }
+
 void *ax_calloc(size_t count, size_t bytes) {
   size_t total;
   if (!ax_mul_size(count, bytes, &total)) return NULL;

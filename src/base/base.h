@@ -40,6 +40,12 @@ AX_MUST_USE ax_status ax_require(const void *given, const char *what);
 /* Aligned to 64 bytes, not cleared; NULL on failure (or for 0 bytes: a unique pointer). Through the allocation hooks. */
 void *ax_alloc(size_t bytes);
 void *ax_calloc(size_t count, size_t bytes);
+/* For arrays: 16 KiB and more begin at a page. A processor takes a load for one that depends on a store just before it whose address has
+   the same last 12 bits. A loop that writes an array which begins some cache lines further on in its page than one that it reads meets such
+   stores all the time, and takes up to twice as long; between arrays that begin alike it meets none. */
+enum { AX_PAGE_BYTES = 4096, AX_PAGED_BYTES = 16 << 10 };
+static inline size_t ax_array_alignment(size_t bytes) { return bytes >= AX_PAGED_BYTES ? AX_PAGE_BYTES : 64; }
+void *ax_alloc_array(size_t bytes);
 void ax_free(void *memory);
 bool ax_allocator_is_default(void); /* there are no hooks */
 

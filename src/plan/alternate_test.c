@@ -34,6 +34,43 @@ static void turned(const ax_value *in, ax_value *out, void *context) {
   ax_value x = ax_transpose(ax_reshape(in[0], AX_DIMS(2, 4)), AX_DIMS(1, 0));
   out[0] = ax_tanh(ax_reshape(x, AX_DIMS(8)));
 }
+/* Two exchanges in a step: the second one's result is made in the carry's place, since all that are to write there have seen that it has
+   been read. */
+static void twice(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_all_to_all(ax_mul(in[0], number(0.5)), "d", 0, 0, true);
+  out[0] = ax_all_to_all(ax_sin(x), "d", 0, 0, true);
+}
+static ax_value gathered(ax_value x) { /* of each device something else */
+  ax_value own = ax_convert_element_type(ax_add(ax_axis_index("d"), ax_integer(1)), AX_F32);
+  return ax_all_gather(ax_sin(ax_mul(ax_slice_in_dim(x, 1, 3, 1, 0), own)), "d", 0, true);
+}
+static void gathered_twice(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = gathered(gathered(in[0]));
+}
+/* The same, but the carry is read beside the first, or behind it; and by a device that the first does not ask. */
+static void twice_read_late(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_all_to_all(ax_mul(in[0], number(0.5)), "d", 0, 0, true);
+  out[0] = ax_all_to_all(ax_add(ax_sin(x), ax_rev(in[0], AX_DIMS(0))), "d", 0, 0, true);
+}
+static void twice_across(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_all_to_all(ax_mul(in[0], number(0.5)), "e", 0, 0, true);
+  out[0] = ax_all_to_all(ax_sin(x), "d", 0, 0, true);
+}
+static void twice_after_all(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_all_to_all(ax_mul(in[0], number(0.5)), "d,e", 0, 0, true);
+  out[0] = ax_all_to_all(ax_sin(x), "d", 0, 0, true);
+}
+static void twice_in_pairs(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_ppermute(ax_mul(in[0], number(0.5)), "d", 4, ring);
+  out[0] = ax_all_to_all(ax_sin(x), "d", 0, 0, true);
+}
+
 /* Two that change places among themselves, and one that is added up where it is. */
 static void mixed(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -139,6 +176,24 @@ static void exchanges(void **state) {
   expect_loop(mixed, 3, 5, 0, 5); /* fusion has made one kernel of the copies and the addition */
 }
 
+static void expect_on_grid(ax_function body, int64_t length, uint32_t copies, int64_t trips) {
+  loop l = {body, 1, 1, length, false};
+  const ax_type type = TEST_TYPE(AX_F32, 4 * 8);
+  expect(&(test_map){"d=2,e=2", {"d+e"}, {"d+e"}, .body = looped, .context = &l}, &type, copies, trips);
+}
+
+static void two_in_a_step(void **state) {
+  (void)state;
+  for (int64_t n = 2; n < 6; n++) {
+    expect_loop(twice, 1, n, 0, n);
+    expect_loop(gathered_twice, 1, n, 0, n - 1); /* the first step comes before: each device has its own carry there */
+    expect_loop(twice_read_late, 1, n, 0, n / 2);
+    expect_loop(twice_in_pairs, 1, n, 0, n / 2);
+    expect_on_grid(twice_across, n, 0, n / 2);
+    expect_on_grid(twice_after_all, n, 0, n);
+  }
+}
+
 static void kernels(void **state) {
   (void)state;
   expect_loop(turned, 1, 4, 0, 2);
@@ -176,7 +231,8 @@ static void overwritten_without_a_read(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(exchanges), cmocka_unit_test(kernels), cmocka_unit_test(rows),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(exchanges), cmocka_unit_test(two_in_a_step), cmocka_unit_test(kernels),
+                                     cmocka_unit_test(rows),
                                      cmocka_unit_test(loops_in_loops), cmocka_unit_test(overwritten_without_a_read)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,12 @@
    leaves the old value as it is has nothing to do (coalesce_cases.c). Carries and results come first, and then what is a case's own, since
    a value in the carry's place may keep that one from being the carry's.
 
+   What an exchange brings is written by other devices, which do not wait for this one's uses of the target by themselves. It may be made in
+   a carry's place if an exchange among all who share that memory or write to it lies in between (others change places with the carry:
+   alternate.c):
+
+     s = gather(f(c)), c = gather(g(s))      who puts a part of c has seen that all have put their parts of s, and so have read c
+
    Questions about an allocation are answered from the list of its touches in the current block. Each allocation's views are
    listed, so uniting two allocations costs as much as they have views, whatever the size of the plan. */
 #include <stdlib.h>
@@ -120,6 +126,12 @@ static void unite(coalescer *c, uint32_t source, uint32_t target) {
 static bool same_storage(const ax_plan *plan, uint32_t a, uint32_t b) {
   const ax_buffer *x = &plan->buffers[a], *y = &plan->buffers[b];
   return x->axes == y->axes && x->type.dtype == y->type.dtype && ax_type_elems(&x->type) == ax_type_elems(&y->type);
+}
+
+/* All of its allocation's memory. */
+static bool is_whole(const ax_plan *plan, uint32_t buffer) {
+  const ax_buffer *b = &plan->buffers[buffer];
+  return b->offset == 0 && b->loop == AX_NONE && ax_type_elems(&b->type) == ax_type_elems(&plan->buffers[b->allocation].type);
 }
 
 static const ax_cases *cases_of(coalescer *c, const ax_op *branch) {
@@ -286,6 +298,41 @@ static ax_status place_donations(coalescer *c) {
 
 /* --- Carries --- */
 
+/* The exchange of the block that writes all of `allocation`; AX_NONE. */
+static uint32_t exchange_of(const coalescer *c, uint32_t allocation) {
+  const ax_buffer *buffer = &c->plan->buffers[allocation];
+  if (buffer->kind != AX_BUFFER_TEMP || buffer->allocation != allocation || c->writes[allocation] != 1) return AX_NONE;
+  for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next) {
+    const ax_op *op = &c->block->ops[c->touches[i].op];
+    if (!c->touches[i].writes) continue;
+    return op->kind == AX_OP_START && is_whole(c->plan, op->exchange->out) ? c->touches[i].op : AX_NONE;
+  }
+  return AX_NONE;
+}
+
+/* All devices along the axes have put something before any of them goes on. */
+static bool meets(const ax_op *start, ax_axis_set axes) {
+  const ax_exchange *x = start->exchange;
+  return start->kind == AX_OP_START && x->peers != AX_PEERS_PAIRS && !x->alone && x->names.groups.count == 0 && (axes & ~x->axes) == 0;
+}
+
+/* The last use of `allocation` before the exchange `at` is by operations of each device alone, and then all who share it meet, with all
+   who are to write to it. */
+static bool met_since_used(const coalescer *c, uint32_t allocation, uint32_t at) {
+  const ax_axis_set sharing = ax_all_axes(&c->plan->mesh) & ~c->plan->buffers[allocation].axes, axes = sharing | c->block->ops[at].exchange->axes;
+  uint32_t used = 0; /* behind its last use */
+  for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next) {
+    const uint32_t op = c->touches[i].op;
+    if (op >= at) continue;
+    if (!ax_op_rules_of(&c->block->ops[op])->makes_results) return false;
+    if (op + 1 > used) used = op + 1;
+  }
+  for (uint32_t done = used; done < at; done++)
+    for (uint32_t start = used; c->block->ops[done].kind == AX_OP_DONE && start < done; start++)
+      if (meets(&c->block->ops[start], axes) && c->block->ops[start].exchange->id == c->block->ops[done].exchange->id) return true;
+  return false;
+}
+
 static bool copies_carry(coalescer *c, uint32_t at, uint32_t *source, uint32_t *target) {
   uint32_t end = c->block->count;
   if (!ax_op_copies_all(&c->block->ops[at], target, source)) return false;
@@ -296,7 +343,8 @@ static bool copies_carry(coalescer *c, uint32_t at, uint32_t *source, uint32_t *
   if (c->plan->buffers[*target].allocation != *target || *source == *target) return false;
   if (!untouched(c, *source, at + 1, end) && touched(c, *target, at + 1, end).writes)
     return false; /* from here on they differ: the start of an inner loop's carry, say */
-  uint32_t writer = writer_of(c, *source);
+  const uint32_t writer = writer_of(c, *source), exchange = writer == AX_NONE ? exchange_of(c, *source) : AX_NONE;
+  if (exchange != AX_NONE) return exchange < at && untouched(c, *target, exchange, at) && met_since_used(c, *target, exchange);
   return writer != AX_NONE && writer < at && in_place(c, writer, *source, *target) && untouched(c, *target, writer + 1, at);
 }
 
@@ -332,12 +380,6 @@ static ax_status place_body(void *context, ax_block *body, bool is_body) {
 }
 
 /* --- Cases --- */
-
-/* All of its allocation's memory. */
-static bool is_whole(const ax_plan *plan, uint32_t buffer) {
-  const ax_buffer *b = &plan->buffers[buffer];
-  return b->offset == 0 && b->loop == AX_NONE && ax_type_elems(&b->type) == ax_type_elems(&plan->buffers[b->allocation].type);
-}
 
 /* The copy of a value that is the case's own, which may be made in the place of the copy. *own: what the case touches; NULL: not known yet. */
 static bool copies_own(coalescer *c, uint32_t at, uint32_t *source, uint32_t *target, const ax_cases **own) {

@@ -22,7 +22,7 @@ static void free_bytes(void *memory, size_t bytes) {
   ax_free(memory);
 }
 
-static const ax_pool_source from_system = {ax_alloc, free_bytes, false};
+static const ax_pool_source from_system = {ax_alloc_array, free_bytes, false};
 
 /* --- Sizes --- */
 
