@@ -51,7 +51,7 @@ typedef enum ax_dtype {
   AX_C128, /* the same of f64 */
   AX_KEY,  /* keys of random numbers (axle/random.h): two words of 32 bits, the first one first. They have no arithmetic, no order, and
               are converted to nothing */
-  AX_F6E2M3FN, /* floats of 6 bits, one byte each */
+  AX_F6E2M3FN, /* floats of 6 bits, as those of 4 and 8 */
   AX_F6E3M2FN,
   AX_DTYPE_COUNT
 } ax_dtype;

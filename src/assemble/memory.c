@@ -92,8 +92,7 @@ static ax_status new_space(placer *p, ax_space_kind kind, uint32_t index, ax_axi
     c->spaces = spaces;
   }
   ax_part_space *space = &c->spaces[c->space_count];
-  const bool packed = kind == AX_SPACE_SCRATCH || kind == AX_SPACE_KEPT; /* parts follow one another, each aligned as what lies in it */
-  *space = (ax_part_space){.kind = kind, .index = index, .bytes = packed ? ax_pack_aligned(bytes, bytes) : round64(bytes)};
+  *space = (ax_part_space){.kind = kind, .index = index, .bytes = round64(bytes)};
   AX_TRY(ax_set_of(c, axes, &space->set));
   *out = c->space_count++;
   return AX_OK;
@@ -193,6 +192,7 @@ static ax_status pack(placer *p, uint32_t space, uint32_t allocation, const uint
     p->rooms[i].offset = item->offset;
     p->rooms[i].space = item->place != AX_NONE ? take_host(p, item->place) : space;
   }
+  *bytes = ax_pack_aligned(*bytes, *bytes); /* parts follow one another, each aligned as what lies in it */
   return AX_OK;
 }
 

@@ -9,6 +9,7 @@
 
 typedef struct gap {
   int64_t offset, bytes, largest; /* largest: of this one and those below */
+  int64_t most_paged;             /* likewise, of what is left from a page on */
   uint64_t priority;
   uint32_t left, right; /* children, or AX_NONE; for an unused node, `left` is the next unused one */
 } gap;
@@ -21,13 +22,26 @@ typedef struct packer {
 
 enum { no_end = 62 }; /* the last gap ends at 2 to this power */
 
-static int64_t largest(const packer *p, uint32_t node) { return node == AX_NONE ? 0 : p->gaps[node].largest; }
+/* What a gap has for an item that is aligned to pages, or not. */
+static int64_t room(const gap *g, bool paged) {
+  return paged ? g->offset + g->bytes - ax_pack_aligned(g->offset, AX_PAGED_BYTES) : g->bytes;
+}
+
+static int64_t most_room(const packer *p, uint32_t node, bool paged) {
+  if (node == AX_NONE) return 0;
+  return paged ? p->gaps[node].most_paged : p->gaps[node].largest;
+}
+
+static int64_t most_of(const packer *p, const gap *g, bool paged) {
+  const int64_t own = room(g, paged), left = most_room(p, g->left, paged), right = most_room(p, g->right, paged);
+  const int64_t below = left > right ? left : right;
+  return own > below ? own : below;
+}
 
 static void update(packer *p, uint32_t node) {
   gap *g = &p->gaps[node];
-  g->largest = g->bytes;
-  if (largest(p, g->left) > g->largest) g->largest = largest(p, g->left);
-  if (largest(p, g->right) > g->largest) g->largest = largest(p, g->right);
+  g->largest = most_of(p, g, false);
+  g->most_paged = most_of(p, g, true);
 }
 
 /* Splits a tree: gaps below `offset` go to `low`, the others to `high`. */
@@ -61,7 +75,8 @@ static uint32_t join(packer *p, uint32_t low, uint32_t high) {
 static uint32_t new_gap(packer *p, int64_t offset, int64_t bytes) {
   uint32_t node = p->unused;
   p->unused = p->gaps[node].left;
-  p->gaps[node] = (gap){offset, bytes, bytes, ax_next_random(&p->random), AX_NONE, AX_NONE};
+  p->gaps[node] = (gap){.offset = offset, .bytes = bytes, .priority = ax_next_random(&p->random), .left = AX_NONE, .right = AX_NONE};
+  update(p, node);
   return node;
 }
 
@@ -70,19 +85,17 @@ static void drop_gap(packer *p, uint32_t node) {
   p->unused = node;
 }
 
-/* The lowest gap of so many bytes. */
+/* The lowest gap that has room for so many bytes. */
 static uint32_t lowest(const packer *p, int64_t bytes) {
+  const bool paged = bytes >= AX_PAGED_BYTES;
   uint32_t node = p->allocation;
-  while (largest(p, p->gaps[node].left) >= bytes || p->gaps[node].bytes < bytes)
-    node = largest(p, p->gaps[node].left) >= bytes ? p->gaps[node].left : p->gaps[node].right;
+  while (most_room(p, p->gaps[node].left, paged) >= bytes || room(&p->gaps[node], paged) < bytes)
+    node = most_room(p, p->gaps[node].left, paged) >= bytes ? p->gaps[node].left : p->gaps[node].right;
   return node;
 }
 
-static bool fits(const gap *g, int64_t bytes) { return ax_pack_aligned(g->offset, bytes) + bytes <= g->offset + g->bytes; }
-
 static int64_t take(packer *p, int64_t bytes) {
   uint32_t node = lowest(p, bytes), low, high;
-  if (!fits(&p->gaps[node], bytes)) node = lowest(p, bytes + (int64_t)ax_array_alignment((size_t)bytes) - 1);
   const gap g = p->gaps[node];
   const int64_t offset = ax_pack_aligned(g.offset, bytes), before = offset - g.offset, rest = g.bytes - before - bytes;
   split(p, p->allocation, g.offset, &low, &high);

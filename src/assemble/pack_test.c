@@ -89,6 +89,20 @@ static void test_gap_that_is_too_short_from_its_page_on(void **state) {
   assert_int_equal(bytes, 2 * large + 64);
 }
 
+/* A gap below them that is long enough, but not from its page on, does not keep those from being found that fit. */
+static void test_gaps_of_pages_are_found(void **state) {
+  (void)state;
+  enum { N = 200, large = 4 * AX_PAGE_BYTES };
+  ax_packed items[2 + 2 * N];
+  int64_t bytes;
+  items[0] = (ax_packed){.first = 0, .last = 9, .bytes = large - 64}; /* below the size that begins at a page */
+  items[1] = (ax_packed){.first = 0, .last = 1, .bytes = large + 256}; /* from a page on: what it leaves begins there */
+  for (uint32_t i = 0; i < N; i++) items[2 + i] = (ax_packed){.first = 1, .last = i % 2 == 0 ? 2 : 9, .bytes = large};
+  for (uint32_t i = 0; i < N; i++) items[2 + N + i] = (ax_packed){.first = 3, .last = 9, .bytes = i < N / 2 ? large : 0};
+  assert_int_equal(ax_pack(items, AX_COUNT(items), &bytes), AX_OK);
+  assert_true(bytes <= (N + 4) * (int64_t)large);
+}
+
 static void test_order(void **state) {
   (void)state;
   ax_packed items[] = {
@@ -121,7 +135,7 @@ static void test_many(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest_offsets), cmocka_unit_test(test_large_ones_begin_at_pages),
-                                     cmocka_unit_test(test_gap_that_is_too_short_from_its_page_on), cmocka_unit_test(test_order),
+                                     cmocka_unit_test(test_gap_that_is_too_short_from_its_page_on), cmocka_unit_test(test_gaps_of_pages_are_found), cmocka_unit_test(test_order),
                                      cmocka_unit_test(test_many)};
   return cmocka_run_group_tests_name("pack", tests, NULL, NULL);
 }

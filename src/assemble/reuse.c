@@ -295,8 +295,9 @@ static int64_t take(area *areas, uint32_t *count, ax_axis_set axes, int64_t byte
   uint32_t i = 0;
   while (i < *count && areas[i].axes != axes) i++;
   if (i == *count) areas[(*count)++] = (area){axes, 0};
-  areas[i].bytes += bytes;
-  return areas[i].bytes - bytes;
+  const int64_t offset = ax_pack_aligned(areas[i].bytes, bytes);
+  areas[i].bytes = offset + bytes;
+  return offset;
 }
 
 static ax_status place_all(reuser *r, area *areas) {

@@ -51,6 +51,8 @@ static ax_status store_real(ax_hlo_scan *r, ax_dtype dtype, const char *at, size
     if (r->cursor != at + length) return ax_hlo_refuse(r, at, "'%s' is no integer", word);
     if (!of_float && !holds(dtype, number.i)) return ax_hlo_refuse(r, at, "%s does not have %s", ax_dtype_name(dtype), word);
     const size_t bytes = ax_dtype_bytes(dtype);
+    if (of_float && ax_dtype_get(dtype)->bits < 64 && (uint64_t)number.i >> ax_dtype_get(dtype)->bits != 0)
+      return ax_hlo_refuse(r, at, "%s has %u bits, and %s more", ax_dtype_name(dtype), ax_dtype_get(dtype)->bits, word);
     if (of_float) {
       memcpy((char *)out + (size_t)index * bytes, &number.i, bytes);
       return AX_OK;

@@ -54,6 +54,7 @@ static ax_status compare_keys(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in
 ax_value ax_total_order(ax_value x) {
   const ax_type type = ax_typeof(x);
   if (ax_failed() || !ax_is_float(type.dtype)) return x;
+  if (ax_dtype_get(type.dtype)->bits < 8) return ax_total_order(ax_convert_element_type(x, AX_BF16)); /* exact, with the signs of zeros */
   static const ax_dtype of_size[] = {[1] = AX_S8, [2] = AX_S16, [4] = AX_S32, [8] = AX_S64};
   const size_t bytes = ax_dtype_bytes(type.dtype);
   const ax_value bits = ax_bitcast_convert_type(x, of_size[bytes]);

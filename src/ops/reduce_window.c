@@ -78,7 +78,6 @@ static ax_status infer(const ax_infer_args *args) {
 
 /* --- eval --- */
 
-
 static ax_number element(const ax_eval_args *args, ax_scalar op, const int64_t *index, const int64_t *strides) {
   const window_params *p = args->eqn->params;
   const ax_tensor *x = args->in[0];
@@ -457,7 +456,6 @@ static ax_status read(const ax_hlo_read_args *args) {
 }
 
 static const ax_hlo_reader readers[] = {{"stablehlo.reduce_window", read}, {0}};
-
 
 #define WINDOW_FIELDS                                                                                                  \
   AX_HLO_FIELDS({"window_dimensions", "window_dimensions"}, {"window_strides", "window_strides"},                      \

@@ -18,13 +18,16 @@
 
 /* --- Comparators --- */
 
+/* Or what NaN becomes in a dtype that has none, where it is never chosen. */
+static double nan_of(ax_dtype dtype) { return ax_has_nan(dtype) ? (double)NAN : -0.0; }
+
 /* A float as JAX's comparator sees it: one zero, and one NaN, which is the greatest. */
 static ax_value one_zero_and_nan(ax_value x) {
   const ax_type type = ax_typeof(x);
   if (ax_failed() || !ax_is_float(type.dtype)) return x;
   const ax_value zero = ax_full(type.dtype, AX_DIMS(), 0), is_zero = ax_eq(x, zero), with_zero = ax_select_n(is_zero, x, zero);
   const ax_value is_nan = ax_ne(x, x);
-  return ax_select_n(is_nan, with_zero, ax_full(type.dtype, AX_DIMS(), (double)NAN));
+  return ax_select_n(is_nan, with_zero, ax_full(type.dtype, AX_DIMS(), nan_of(type.dtype)));
 }
 
 typedef struct known_order {
@@ -121,7 +124,7 @@ static ax_value descending(one_key key, ax_value x) {
   if (key.total && key.descends && !ax_is_byte_float(dtype)) return x;
   if (key.total) return key.descends ? ax_total_order(x) : ax_not(ax_total_order(x));
   const ax_value zero = (ax_full)(dtype, AX_LIST(type.rank, type.dims), 0),
-                 least = (ax_full)(dtype, AX_LIST(type.rank, type.dims), copysign((double)NAN, -1));
+                 least = (ax_full)(dtype, AX_LIST(type.rank, type.dims), copysign(nan_of(dtype), -1));
   return ax_select_n(ax_ne(x, x), ax_add(key.descends ? x : ax_neg(x), zero), least);
 }
 

@@ -176,6 +176,29 @@ static void exchanges(void **state) {
   expect_loop(mixed, 3, 5, 0, 5); /* fusion has made one kernel of the copies and the addition */
 }
 
+/* In another loop, where nobody reads the inner loop's carry behind it: what is put there last must not meet its next first value. */
+static AX_BODY(twice_beside_a_sum) {
+  (void)context;
+  ax_value x = ax_tanh(in[0]);
+  out[1] = ax_add(in[1], in[0]);
+  out[0] = ax_all_to_all(ax_sin(ax_all_to_all(x, "d", 0, 0, true)), "d", 0, 0, true);
+}
+static AX_BODY(of_sums) {
+  const ax_value operands[] = {in[0], ax_cos(in[0])};
+  ax_value to[2];
+  ax_scan(AX_CLOSURE(twice_beside_a_sum, 2, 2, context), 2, 3, false, operands, to);
+  out[0] = ax_tanh(to[1]);
+}
+static void sums_in_a_loop(const ax_value *in, ax_value *out, void *context) {
+  ax_scan(AX_CLOSURE(of_sums, 1, 1, context), 1, 6, false, in, out);
+}
+
+static void two_in_a_step_of_an_inner_loop(void **state) {
+  const ax_type type = TEST_TYPE(AX_F32, 4 * 4096);
+  (void)state;
+  expect(&(test_map){"d=4", {"d"}, {"d"}, .body = sums_in_a_loop}, &type, 1, 6 + 1);
+}
+
 static void expect_on_grid(ax_function body, int64_t length, uint32_t copies, int64_t trips) {
   loop l = {body, 1, 1, length, false};
   const ax_type type = TEST_TYPE(AX_F32, 4 * 8);
@@ -231,7 +254,7 @@ static void overwritten_without_a_read(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(exchanges), cmocka_unit_test(two_in_a_step), cmocka_unit_test(kernels),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(exchanges), cmocka_unit_test(two_in_a_step), cmocka_unit_test(two_in_a_step_of_an_inner_loop), cmocka_unit_test(kernels),
                                      cmocka_unit_test(rows),
                                      cmocka_unit_test(loops_in_loops), cmocka_unit_test(overwritten_without_a_read)};
   return cmocka_run_group_tests(tests, NULL, NULL);

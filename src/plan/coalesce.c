@@ -12,9 +12,9 @@
 
    What an exchange brings is written by other devices, which do not wait for this one's uses of the target by themselves. It may be made in
    a carry's place if an exchange among all who share that memory or write to it lies in between (others change places with the carry:
-   alternate.c):
+   alternate.c). Not in loops inside others:
 
-     s = gather(f(c)), c = gather(g(s))      who puts a part of c has seen that all have put their parts of s, and so have read c
+     s = gather(f(c)), c = gather(g(s))      who puts a part of c has read s, to which all have put their parts, and so have read c
 
    Questions about an allocation are answered from the list of its touches in the current block. Each allocation's views are
    listed, so uniting two allocations costs as much as they have views, whatever the size of the plan. */
@@ -310,7 +310,7 @@ static uint32_t exchange_of(const coalescer *c, uint32_t allocation) {
   return AX_NONE;
 }
 
-/* All devices along the axes have put something before any of them goes on. */
+/* All devices along the axes have put something before any of them reads what it gets. */
 static bool meets(const ax_op *start, ax_axis_set axes) {
   const ax_exchange *x = start->exchange;
   return start->kind == AX_OP_START && x->peers != AX_PEERS_PAIRS && !x->alone && x->names.groups.count == 0 && (axes & ~x->axes) == 0;
@@ -333,6 +333,15 @@ static bool met_since_used(const coalescer *c, uint32_t allocation, uint32_t at)
   return false;
 }
 
+/* The block is the body of a loop that is gone through once. In a loop around it the carry would get its first value again, and a device
+   that has not read what others put there last would not wait for them. */
+static bool is_outermost(const coalescer *c) {
+  const ax_block *block = &c->plan->block;
+  for (uint32_t i = 0; i < block->count; i++)
+    if (block->ops[i].kind == AX_OP_LOOP && &block->ops[i].loop.body == c->block) return true;
+  return false;
+}
+
 static bool copies_carry(coalescer *c, uint32_t at, uint32_t *source, uint32_t *target) {
   uint32_t end = c->block->count;
   if (!ax_op_copies_all(&c->block->ops[at], target, source)) return false;
@@ -344,7 +353,8 @@ static bool copies_carry(coalescer *c, uint32_t at, uint32_t *source, uint32_t *
   if (!untouched(c, *source, at + 1, end) && touched(c, *target, at + 1, end).writes)
     return false; /* from here on they differ: the start of an inner loop's carry, say */
   const uint32_t writer = writer_of(c, *source), exchange = writer == AX_NONE ? exchange_of(c, *source) : AX_NONE;
-  if (exchange != AX_NONE) return exchange < at && untouched(c, *target, exchange, at) && met_since_used(c, *target, exchange);
+  if (exchange != AX_NONE)
+    return exchange < at && untouched(c, *target, exchange, at) && met_since_used(c, *target, exchange) && is_outermost(c);
   return writer != AX_NONE && writer < at && in_place(c, writer, *source, *target) && untouched(c, *target, writer + 1, at);
 }
 

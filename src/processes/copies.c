@@ -1,5 +1,7 @@
 #include "processes/copies.h"
 
+#include <unistd.h>
+
 #include "processes/shared_memory.h"
 
 enum { line = 64 };
@@ -14,7 +16,7 @@ struct ax_copy {
 _Static_assert(sizeof(ax_copy) == line, "the bytes behind it begin at a line");
 
 void ax_copies_init(ax_copies *copies) {
-  *copies = (ax_copies){0};
+  *copies = (ax_copies){.process = getpid()};
   pthread_mutex_init(&copies->lock, NULL);
 }
 
@@ -23,15 +25,21 @@ static void free_copy(ax_copy *copy) {
   else ax_free(copy->memory);
 }
 
-void ax_copies_deinit(ax_copies *copies) {
-  for (ax_copy *next, *copy = copies->kept; copy != NULL; copy = next) {
-    next = copy->next;
-    free_copy(copy);
+static void free_all(ax_copy *list) {
+  for (ax_copy *next; list != NULL; list = next) {
+    next = list->next;
+    free_copy(list);
   }
+}
+
+static bool is_forked(const ax_copies *copies) { return copies->process != getpid(); }
+
+void ax_copies_deinit(ax_copies *copies) {
+  if (!is_forked(copies)) free_all(copies->kept);
   pthread_mutex_destroy(&copies->lock);
 }
 
-/* --- Taking --- */
+/* --- Making --- */
 
 static ax_copy *make(size_t bytes) {
   const size_t whole = bytes + 2 * line;
@@ -54,19 +62,7 @@ static ax_copy *fitting(ax_copies *copies, size_t bytes) {
   return copy;
 }
 
-void *ax_copies_take(ax_copies *copies, size_t bytes) {
-  pthread_mutex_lock(&copies->lock);
-  ax_copy *copy = fitting(copies, bytes);
-  pthread_mutex_unlock(&copies->lock);
-  if (copy == NULL && (copy = make(bytes)) == NULL) return NULL;
-  pthread_mutex_lock(&copies->lock);
-  copies->bytes_used += copy->bytes;
-  if (copies->bytes_used > copies->bytes_most) copies->bytes_most = copies->bytes_used;
-  pthread_mutex_unlock(&copies->lock);
-  return copy + 1;
-}
-
-/* --- Giving back --- */
+/* --- Taking and giving back --- */
 
 /* Takes out those that were given back first, until all others and what is in use are no more than ever was in use. */
 static ax_copy *beyond(ax_copies *copies) {
@@ -77,8 +73,35 @@ static ax_copy *beyond(ax_copies *copies) {
   return rest;
 }
 
+static ax_copy *take_all(ax_copies *copies) {
+  pthread_mutex_lock(&copies->lock);
+  ax_copy *kept = copies->kept;
+  copies->kept = NULL;
+  pthread_mutex_unlock(&copies->lock);
+  return kept;
+}
+
+void *ax_copies_take(ax_copies *copies, size_t bytes) {
+  if (is_forked(copies)) return NULL;
+  pthread_mutex_lock(&copies->lock);
+  ax_copy *copy = fitting(copies, bytes);
+  pthread_mutex_unlock(&copies->lock);
+  if (copy == NULL && (copy = make(bytes)) == NULL) { /* what is kept may make room */
+    free_all(take_all(copies));
+    copy = make(bytes);
+  }
+  if (copy == NULL) return NULL;
+  pthread_mutex_lock(&copies->lock);
+  copies->bytes_used += copy->bytes;
+  if (copies->bytes_used > copies->bytes_most) copies->bytes_most = copies->bytes_used;
+  ax_copy *rest = beyond(copies);
+  pthread_mutex_unlock(&copies->lock);
+  free_all(rest);
+  return copy + 1;
+}
+
 void ax_copies_give(ax_copies *copies, void *memory) {
-  if (memory == NULL) return;
+  if (memory == NULL || is_forked(copies)) return;
   ax_copy *copy = (ax_copy *)memory - 1;
   pthread_mutex_lock(&copies->lock);
   copies->bytes_used -= copy->bytes;
@@ -86,8 +109,5 @@ void ax_copies_give(ax_copies *copies, void *memory) {
   copies->kept = copy;
   ax_copy *rest = beyond(copies);
   pthread_mutex_unlock(&copies->lock);
-  for (ax_copy *next; rest != NULL; rest = next) {
-    next = rest->next;
-    free_copy(rest);
-  }
+  free_all(rest);
 }

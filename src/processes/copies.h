@@ -14,6 +14,7 @@ typedef struct ax_copies {
   pthread_mutex_t lock; /* guards what follows */
   ax_copy *kept;        /* the one that was given back last first */
   size_t bytes_used, bytes_most; /* most: at a time */
+  int process;                   /* a process that is forked from it has none of this memory */
 } ax_copies;
 
 void ax_copies_init(ax_copies *copies);
