@@ -316,6 +316,16 @@ static bool meets(const ax_op *start, ax_axis_set axes) {
   return start->kind == AX_OP_START && x->peers != AX_PEERS_PAIRS && !x->alone && x->names.groups.count == 0 && (axes & ~x->axes) == 0;
 }
 
+/* Each device along the axes reads, in operations from .. to, what the exchange has brought, and so waits for it. */
+static bool is_awaited(const coalescer *c, const ax_op *done, ax_axis_set axes, uint32_t from, uint32_t to) {
+  for (uint32_t i = c->first[c->plan->buffers[done->exchange->out].allocation]; i != AX_NONE; i = c->touches[i].next) {
+    const ax_op *op = &c->block->ops[c->touches[i].op];
+    const bool between = c->touches[i].op >= from && c->touches[i].op < to;
+    if (between && c->touches[i].reads && ax_op_rules_of(op)->makes_results && (axes & ~op->axes) == 0) return true;
+  }
+  return false;
+}
+
 /* The last use of `allocation` before the exchange `at` is by operations of each device alone, and then all who share it meet, with all
    who are to write to it. */
 static bool met_since_used(const coalescer *c, uint32_t allocation, uint32_t at) {
@@ -329,7 +339,9 @@ static bool met_since_used(const coalescer *c, uint32_t allocation, uint32_t at)
   }
   for (uint32_t done = used; done < at; done++)
     for (uint32_t start = used; c->block->ops[done].kind == AX_OP_DONE && start < done; start++)
-      if (meets(&c->block->ops[start], axes) && c->block->ops[start].exchange->id == c->block->ops[done].exchange->id) return true;
+      if (meets(&c->block->ops[start], axes) && c->block->ops[start].exchange->id == c->block->ops[done].exchange->id &&
+          is_awaited(c, &c->block->ops[done], axes, done + 1, at))
+        return true;
   return false;
 }
 

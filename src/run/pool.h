@@ -77,7 +77,7 @@ typedef struct ax_pool {
 void ax_pool_init(ax_pool *pool);
 void ax_pool_deinit(ax_pool *pool); /* blocks still in use are no longer the pool's */
 
-/* Gives memory aligned to 64 bytes. It must be freed with the same `bytes`. */
+/* Gives memory aligned as arrays are (ax_array_alignment). It must be freed with the same `bytes`. */
 AX_MUST_USE ax_status ax_pool_alloc(ax_pool *pool, size_t bytes, void **out);
 void ax_pool_free(ax_pool *pool, void *memory, size_t bytes);
 /* The same for memory that is needed for a short time: it must be given back with the same `bytes`, before long. */
