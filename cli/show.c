@@ -354,7 +354,8 @@ static ax_status add_bytecode(show *show) {
     return ax_error(AX_INVALID_ARGUMENT, "--target is of bytecode: --bytecode FILE says where that goes");
   if (show->bytecode == NULL || show->module) return AX_OK;
   if (show->after != NULL) return ax_error(AX_INVALID_ARGUMENT, "--bytecode is of a StableHLO module, and --after gives none");
-  if (show->cost || show->memory) return ax_error(AX_INVALID_ARGUMENT, "--bytecode is of a StableHLO module, and --cost and --memory give none");
+  if (show->cost || show->memory)
+    return ax_error(AX_INVALID_ARGUMENT, "--bytecode is of a StableHLO module, and --cost and --memory give none");
   if (passes > 0 && strcmp(show->passes.words[passes - 1], "stablehlo") == 0) return AX_OK;
   return add_passes(show, "stablehlo");
 }

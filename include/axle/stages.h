@@ -85,8 +85,8 @@ typedef struct ax_memory_bytes {
   size_t scratch; /* temporaries of a device's own, which it needs while it runs */
 } ax_memory_bytes;
 /* Memory of a run, each array rounded up to 64 bytes, those of 16 KiB and more from a page on. device: the bytes of one device. all: of
-   all devices together; blocks that devices share are counted once. Scratch counts for every device in `all`, as if all ran at once; devices that wait may have
-   returned theirs. */
+   all devices together; blocks that devices share are counted once. Scratch counts for every device in `all`, as if all ran at once;
+   devices that wait may have returned theirs. */
 typedef struct ax_memory {
   ax_memory_bytes device, all;
 } ax_memory;

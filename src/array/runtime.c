@@ -167,13 +167,7 @@ static ax_status create(const ax_runtime_options *options, uint32_t threads, ax_
 }
 
 /* Of blocks that exchanges may read from other processes. */
-static void *alloc_shared(size_t bytes) {
-  void *memory = bytes >= AX_SHARED_LEAST ? ax_shared_memory_alloc(bytes) : NULL;
-  return memory != NULL ? memory : ax_alloc(bytes);
-}
-static void free_shared(void *memory, size_t bytes) {
-  if (!ax_shared_memory_free(memory, bytes)) ax_free(memory);
-}
+static void *alloc_shared(size_t bytes) { return bytes >= AX_SHARED_LEAST ? ax_shared_or_own_alloc(bytes) : ax_alloc(bytes); }
 
 /* Processes that share a machine share its processors, unless each is bound to its own. */
 static uint32_t threads_beside(uint32_t beside) {
@@ -197,7 +191,7 @@ ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport
     ax_processes_destroy(processes);
     return status;
   }
-  static const ax_pool_source shared = {alloc_shared, free_shared, .shared = true};
+  static const ax_pool_source shared = {alloc_shared, ax_shared_or_own_free, .shared = true};
   (*out)->executor.pool.source = &shared;
   (*out)->executor.processes = processes;
   (*out)->assembler.processes = &processes->rule;

@@ -241,9 +241,9 @@ static ax_status find_constants(placer *p, int64_t *bytes) {
     if (!is_held(p, i)) continue;
     uint32_t first = p->alike[i] = first_alike(plan, seen, size, i);
     if (is_lent(&plan->buffers[i])) continue;
-    if (first == i) *bytes = ax_pack_aligned(*bytes, ax_buffer_bytes(&plan->buffers[i]));
-    p->offset[i] = first == i ? *bytes : p->offset[first];
-    if (first == i) *bytes += round64(ax_buffer_bytes(&plan->buffers[i]));
+    const int64_t own = ax_buffer_bytes(&plan->buffers[i]);
+    p->offset[i] = first == i ? ax_pack_aligned(*bytes, own) : p->offset[first];
+    if (first == i) *bytes = p->offset[i] + round64(own);
   }
   return AX_OK;
 }

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 typedef struct gap {
-  int64_t offset, bytes, largest; /* largest: of this one and those below */
-  int64_t most_paged;             /* likewise, of what is left from a page on */
+  int64_t offset, bytes;
+  int64_t most[2]; /* room, of this one and those below; [1]: for items that begin at a page */
   uint64_t priority;
   uint32_t left, right; /* children, or AX_NONE; for an unused node, `left` is the next unused one */
 } gap;
@@ -27,21 +27,15 @@ static int64_t room(const gap *g, bool paged) {
   return paged ? g->offset + g->bytes - ax_pack_aligned(g->offset, AX_PAGED_BYTES) : g->bytes;
 }
 
-static int64_t most_room(const packer *p, uint32_t node, bool paged) {
-  if (node == AX_NONE) return 0;
-  return paged ? p->gaps[node].most_paged : p->gaps[node].largest;
-}
-
-static int64_t most_of(const packer *p, const gap *g, bool paged) {
-  const int64_t own = room(g, paged), left = most_room(p, g->left, paged), right = most_room(p, g->right, paged);
-  const int64_t below = left > right ? left : right;
-  return own > below ? own : below;
-}
+static int64_t most_room(const packer *p, uint32_t node, bool paged) { return node == AX_NONE ? 0 : p->gaps[node].most[paged]; }
 
 static void update(packer *p, uint32_t node) {
   gap *g = &p->gaps[node];
-  g->largest = most_of(p, g, false);
-  g->most_paged = most_of(p, g, true);
+  for (int paged = 0; paged < 2; paged++) {
+    const int64_t left = most_room(p, g->left, paged), right = most_room(p, g->right, paged), below = left > right ? left : right;
+    g->most[paged] = room(g, paged);
+    if (below > g->most[paged]) g->most[paged] = below;
+  }
 }
 
 /* Splits a tree: gaps below `offset` go to `low`, the others to `high`. */

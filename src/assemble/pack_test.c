@@ -78,8 +78,8 @@ static void test_large_ones_begin_at_pages(void **state) {
 static void test_gap_that_is_too_short_from_its_page_on(void **state) {
   (void)state;
   enum { large = 4 * AX_PAGE_BYTES };
-  ax_packed items[] = {{.first = 0, .last = 9, .bytes = 128}, {.first = 0, .last = 4, .bytes = large}, {.first = 1, .last = 9, .bytes = large - 64},
-                       {.first = 5, .last = 9, .bytes = large}};
+  ax_packed items[] = {{.first = 0, .last = 9, .bytes = 128}, {.first = 0, .last = 4, .bytes = large},
+                       {.first = 1, .last = 9, .bytes = large - 64}, {.first = 5, .last = 9, .bytes = large}};
   int64_t bytes;
   assert_int_equal(ax_pack(items, 4, &bytes), AX_OK);
   assert_int_equal(items[1].offset, 0); /* the larger of two first */
@@ -135,7 +135,7 @@ static void test_many(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest_offsets), cmocka_unit_test(test_large_ones_begin_at_pages),
-                                     cmocka_unit_test(test_gap_that_is_too_short_from_its_page_on), cmocka_unit_test(test_gaps_of_pages_are_found), cmocka_unit_test(test_order),
-                                     cmocka_unit_test(test_many)};
+                                     cmocka_unit_test(test_gap_that_is_too_short_from_its_page_on), cmocka_unit_test(test_gaps_of_pages_are_found),
+                                     cmocka_unit_test(test_order), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests_name("pack", tests, NULL, NULL);
 }

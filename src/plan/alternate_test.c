@@ -254,8 +254,8 @@ static void overwritten_without_a_read(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(exchanges), cmocka_unit_test(two_in_a_step), cmocka_unit_test(two_in_a_step_of_an_inner_loop), cmocka_unit_test(kernels),
-                                     cmocka_unit_test(rows),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(exchanges), cmocka_unit_test(two_in_a_step),
+                                     cmocka_unit_test(two_in_a_step_of_an_inner_loop), cmocka_unit_test(kernels), cmocka_unit_test(rows),
                                      cmocka_unit_test(loops_in_loops), cmocka_unit_test(overwritten_without_a_read)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

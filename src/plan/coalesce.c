@@ -147,18 +147,23 @@ static const ax_cases *cases_at(coalescer *c, uint32_t at) {
   return cases;
 }
 
+/* The latest operation of the block that writes to `allocation`, if that is a temporary of its own; AX_NONE. */
+static uint32_t last_write(const coalescer *c, uint32_t allocation) {
+  const ax_buffer *buffer = &c->plan->buffers[allocation];
+  if (buffer->kind != AX_BUFFER_TEMP || buffer->allocation != allocation) return AX_NONE;
+  for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next)
+    if (c->touches[i].writes) return c->touches[i].op;
+  return AX_NONE;
+}
+
 /* The operation of the block that writes all of `allocation`: by one write, or a branch by one in each case, or several; AX_NONE. */
 static uint32_t writer_of(coalescer *c, uint32_t allocation) {
-  if (c->plan->buffers[allocation].kind != AX_BUFFER_TEMP || c->plan->buffers[allocation].allocation != allocation) return AX_NONE;
-  for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next) {
-    const uint32_t op = c->touches[i].op;
-    if (!c->touches[i].writes) continue;
-    if (c->block->ops[op].kind != AX_OP_BRANCH)
-      return c->writes[allocation] == 1 && ax_op_rules_of(&c->block->ops[op])->makes_results ? op : AX_NONE;
-    const ax_cases *cases = c->exchanged[allocation] ? NULL : cases_at(c, op);
-    return cases != NULL && ax_cases_writes(cases, allocation) == c->writes[allocation] ? op : AX_NONE;
-  }
-  return AX_NONE;
+  const uint32_t op = last_write(c, allocation);
+  if (op == AX_NONE) return AX_NONE;
+  if (c->block->ops[op].kind != AX_OP_BRANCH)
+    return c->writes[allocation] == 1 && ax_op_rules_of(&c->block->ops[op])->makes_results ? op : AX_NONE;
+  const ax_cases *cases = c->exchanged[allocation] ? NULL : cases_at(c, op);
+  return cases != NULL && ax_cases_writes(cases, allocation) == c->writes[allocation] ? op : AX_NONE;
 }
 
 /* Operation `at`, which writes source, touches target only by loading, at each step, the element it then stores into source. */
@@ -300,27 +305,20 @@ static ax_status place_donations(coalescer *c) {
 
 /* The exchange of the block that writes all of `allocation`; AX_NONE. */
 static uint32_t exchange_of(const coalescer *c, uint32_t allocation) {
-  const ax_buffer *buffer = &c->plan->buffers[allocation];
-  if (buffer->kind != AX_BUFFER_TEMP || buffer->allocation != allocation || c->writes[allocation] != 1) return AX_NONE;
-  for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next) {
-    const ax_op *op = &c->block->ops[c->touches[i].op];
-    if (!c->touches[i].writes) continue;
-    return op->kind == AX_OP_START && is_whole(c->plan, op->exchange->out) ? c->touches[i].op : AX_NONE;
-  }
-  return AX_NONE;
+  const uint32_t at = last_write(c, allocation);
+  if (at == AX_NONE || c->writes[allocation] != 1) return AX_NONE;
+  const ax_op *op = &c->block->ops[at];
+  return op->kind == AX_OP_START && is_whole(c->plan, op->exchange->out) ? at : AX_NONE;
 }
 
-/* All devices along the axes have put something before any of them reads what it gets. */
-static bool meets(const ax_op *start, ax_axis_set axes) {
-  const ax_exchange *x = start->exchange;
-  return start->kind == AX_OP_START && x->peers != AX_PEERS_PAIRS && !x->alone && x->names.groups.count == 0 && (axes & ~x->axes) == 0;
-}
-
-/* Each device along the axes reads, in operations from .. to, what the exchange has brought, and so waits for it. */
-static bool is_awaited(const coalescer *c, const ax_op *done, ax_axis_set axes, uint32_t from, uint32_t to) {
-  for (uint32_t i = c->first[c->plan->buffers[done->exchange->out].allocation]; i != AX_NONE; i = c->touches[i].next) {
+/* Each device along the axes reads, before operation `end`, what the exchange that starts at `start` has brought: so it has waited for all
+   others along them to put their parts. */
+static bool meets(const coalescer *c, uint32_t start, uint32_t end, ax_axis_set axes) {
+  const ax_exchange *x = c->block->ops[start].exchange;
+  if (x->peers == AX_PEERS_PAIRS || x->alone || x->names.groups.count > 0 || (axes & ~x->axes) != 0) return false;
+  for (uint32_t i = c->first[c->plan->buffers[x->out].allocation]; i != AX_NONE; i = c->touches[i].next) {
     const ax_op *op = &c->block->ops[c->touches[i].op];
-    const bool between = c->touches[i].op >= from && c->touches[i].op < to;
+    const bool between = c->touches[i].op > start && c->touches[i].op < end;
     if (between && c->touches[i].reads && ax_op_rules_of(op)->makes_results && (axes & ~op->axes) == 0) return true;
   }
   return false;
@@ -329,7 +327,8 @@ static bool is_awaited(const coalescer *c, const ax_op *done, ax_axis_set axes, 
 /* The last use of `allocation` before the exchange `at` is by operations of each device alone, and then all who share it meet, with all
    who are to write to it. */
 static bool met_since_used(const coalescer *c, uint32_t allocation, uint32_t at) {
-  const ax_axis_set sharing = ax_all_axes(&c->plan->mesh) & ~c->plan->buffers[allocation].axes, axes = sharing | c->block->ops[at].exchange->axes;
+  const ax_axis_set sharing = ax_all_axes(&c->plan->mesh) & ~c->plan->buffers[allocation].axes;
+  const ax_axis_set axes = sharing | c->block->ops[at].exchange->axes;
   uint32_t used = 0; /* behind its last use */
   for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next) {
     const uint32_t op = c->touches[i].op;
@@ -337,11 +336,8 @@ static bool met_since_used(const coalescer *c, uint32_t allocation, uint32_t at)
     if (!ax_op_rules_of(&c->block->ops[op])->makes_results) return false;
     if (op + 1 > used) used = op + 1;
   }
-  for (uint32_t done = used; done < at; done++)
-    for (uint32_t start = used; c->block->ops[done].kind == AX_OP_DONE && start < done; start++)
-      if (meets(&c->block->ops[start], axes) && c->block->ops[start].exchange->id == c->block->ops[done].exchange->id &&
-          is_awaited(c, &c->block->ops[done], axes, done + 1, at))
-        return true;
+  for (uint32_t i = used; i < at; i++)
+    if (c->block->ops[i].kind == AX_OP_START && meets(c, i, at, axes)) return true;
   return false;
 }
 

@@ -4,31 +4,21 @@
 
 #include "processes/shared_memory.h"
 
-enum { line = 64 };
-
 struct ax_copy {
   _Alignas(64) ax_copy *next;
-  void *memory; /* that was allocated, which begins here or just before */
   size_t bytes; /* of the copy that it is for, at most */
-  size_t whole; /* that were allocated */
-  bool shared;
 };
-_Static_assert(sizeof(ax_copy) == line, "the bytes behind it begin at a line");
+_Static_assert(sizeof(ax_copy) == 64, "the bytes behind it begin at a line of the cache");
 
 void ax_copies_init(ax_copies *copies) {
   *copies = (ax_copies){.process = getpid()};
   pthread_mutex_init(&copies->lock, NULL);
 }
 
-static void free_copy(ax_copy *copy) {
-  if (copy->shared) (void)ax_shared_memory_free(copy->memory, copy->whole);
-  else ax_free(copy->memory);
-}
-
 static void free_all(ax_copy *list) {
   for (ax_copy *next; list != NULL; list = next) {
     next = list->next;
-    free_copy(list);
+    ax_shared_or_own_free(list, sizeof *list + list->bytes);
   }
 }
 
@@ -42,13 +32,8 @@ void ax_copies_deinit(ax_copies *copies) {
 /* --- Making --- */
 
 static ax_copy *make(size_t bytes) {
-  const size_t whole = bytes + 2 * line;
-  if (bytes > SIZE_MAX / 2) return NULL;
-  void *memory = ax_shared_memory_alloc(whole);
-  const bool shared = memory != NULL;
-  if (!shared && (memory = ax_alloc(whole)) == NULL) return NULL;
-  ax_copy *copy = (ax_copy *)(((uintptr_t)memory + line - 1) / line * line);
-  *copy = (ax_copy){.memory = memory, .bytes = bytes, .whole = whole, .shared = shared};
+  ax_copy *copy = bytes <= SIZE_MAX / 2 ? ax_shared_or_own_alloc(sizeof *copy + bytes) : NULL;
+  if (copy != NULL) *copy = (ax_copy){.bytes = bytes};
   return copy;
 }
 

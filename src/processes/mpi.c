@@ -119,7 +119,8 @@ static ax_status lend(ax_transport *transport, uint32_t to, const ax_envelope *e
   AX_TRY(ax_mpi_check(m, to));
   const uint64_t loan = m->node_reads && ax_node_has(m->node, to) ? begin_loan(m) : 0;
   if (loan == 0) return send_long(m, to, envelope, payload, NULL, NULL);
-  const ax_transfer like = {.run = envelope->run, .bytes = envelope->bytes, .memory = (char *)payload, .loan = loan, .peer = to};
+  const ax_transfer like = {.run = envelope->run, .bytes = envelope->bytes, .memory = (char *)payload, .copies = &m->copies,
+                            .loan = loan, .peer = to};
   ax_status status = hold(m, &like, envelope, &what);
   if (status != AX_OK) {
     pthread_mutex_lock(&m->tables);
@@ -157,7 +158,6 @@ static ax_status move(ax_mpi *m, const ax_transfer *lent, bool *left) {
   ax_transfer *held = ax_transfers_find(&m->outgoing, lent->ticket);
   if (held != NULL && !m->stopped && ax_loan_move(m->loans.slots, lent->loan, (uint64_t)(uintptr_t)copy)) {
     held->memory = held->copy = copy;
-    held->copies = &m->copies;
     *left = copy != NULL;
   }
   const bool is_read = held == NULL || m->stopped || ax_loan_look(m->loans.slots, lent->loan) != AX_LOAN_MOVED;

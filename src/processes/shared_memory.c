@@ -131,6 +131,15 @@ bool ax_shared_memory_free(void *memory, size_t bytes) {
   return lies;
 }
 
+void *ax_shared_or_own_alloc(size_t bytes) {
+  void *memory = ax_shared_memory_alloc(bytes);
+  return memory != NULL ? memory : ax_alloc(bytes);
+}
+
+void ax_shared_or_own_free(void *memory, size_t bytes) {
+  if (!ax_shared_memory_free(memory, bytes)) ax_free(memory);
+}
+
 /* --- Of another process --- */
 
 ax_shared_view ax_shared_view_open(const ax_shared_memory_name *name) {

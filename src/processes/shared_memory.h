@@ -31,6 +31,9 @@ ax_shared_memory_name ax_shared_memory_begin(void);
 void *ax_shared_memory_alloc(size_t bytes);
 /* Gives it back to the system, with the same `bytes`. Returns false if it does not lie there. */
 bool ax_shared_memory_free(void *memory, size_t bytes);
+/* The same where there is some, and other memory (ax_alloc) where not. NULL: out of memory. */
+void *ax_shared_or_own_alloc(size_t bytes);
+void ax_shared_or_own_free(void *memory, size_t bytes);
 
 /* The memory of another process as this one sees it. */
 typedef struct ax_shared_view {
