@@ -113,8 +113,85 @@ static inline INLINED bool thread_flushes(void) {
   return least == 0;
 }
 
+static const volatile float hidden_one = 1;
+
+/* One to four floats by the processor's instructions for four; the count is a constant. Compilers would move the bits of single numbers
+   to other registers and back. */
+#if defined(__x86_64__)
+#define HAS_PACKED 1
+
+/* As NAME(one) of extremes. A comparison that does not hold for NaN has all bits, which is one, too. */
+static inline INLINED __m128 extreme_of_four(ax_scalar combine, __m128 a, __m128 b, float one) {
+  const __m128 least = _mm_or_ps(_mm_min_ps(a, b), _mm_min_ps(b, a)), greatest = _mm_and_ps(_mm_max_ps(a, b), _mm_max_ps(b, a));
+  return _mm_mul_ps(_mm_or_ps(combine == AX_SCALAR_MIN ? least : greatest, _mm_cmpunord_ps(a, b)), _mm_set1_ps(one));
+}
+
+static inline INLINED __m128 load_f32(const float *from, int64_t count) {
+  const __m128 pair = count >= 2 ? _mm_castpd_ps(_mm_load_sd((const double *)(const void *)from)) : _mm_load_ss(from);
+  if (count == 4) return _mm_loadu_ps(from);
+  return count == 3 ? _mm_movelh_ps(pair, _mm_load_ss(from + 2)) : pair;
+}
+
+static inline INLINED void store_f32(float *to, int64_t count, __m128 numbers) {
+  if (count == 4) _mm_storeu_ps(to, numbers);
+  else if (count >= 2) _mm_storel_pi((__m64 *)(void *)to, numbers);
+  else _mm_store_ss(to, numbers);
+  if (count == 3) _mm_store_ss(to + 2, _mm_movehl_ps(numbers, numbers));
+}
+
+static inline INLINED void f32_extreme_packed(ax_scalar combine, float *to, const float *from, int64_t count, float one) {
+  store_f32(to, count, extreme_of_four(combine, load_f32(to, count), load_f32(from, count), one));
+}
+
+static inline INLINED void f64_extreme_packed(ax_scalar combine, double *to, const double *from, int64_t count, double one) {
+  const __m128d a = count == 2 ? _mm_loadu_pd(to) : _mm_load_sd(to), b = count == 2 ? _mm_loadu_pd(from) : _mm_load_sd(from);
+  const __m128d least = _mm_or_pd(_mm_min_pd(a, b), _mm_min_pd(b, a)), greatest = _mm_and_pd(_mm_max_pd(a, b), _mm_max_pd(b, a));
+  const __m128d made = _mm_mul_pd(_mm_or_pd(combine == AX_SCALAR_MIN ? least : greatest, _mm_cmpunord_pd(a, b)), _mm_set1_pd(one));
+  if (count == 2) _mm_storeu_pd(to, made);
+  else _mm_store_sd(to, made);
+}
+
+static inline INLINED __m128 load_bf16(const void *from, int64_t count) {
+  const uint16_t *at = from;
+  int32_t two = 0;
+  if (count >= 2) memcpy(&two, at, sizeof two);
+  const __m128i pair = count >= 2 ? _mm_cvtsi32_si128(two) : _mm_cvtsi32_si128(at[0]);
+  const __m128i some = count == 4 ? _mm_loadl_epi64(from) : count == 3 ? _mm_insert_epi16(pair, at[2], 2) : pair;
+  return _mm_castsi128_ps(_mm_unpacklo_epi16(_mm_setzero_si128(), some)); /* the upper halves of f32 */
+}
+
+/* The upper halves. */
+static inline INLINED void store_bf16(void *to, int64_t count, __m128i bits) {
+  const __m128i halves = _mm_srai_epi32(bits, 16), made = _mm_packs_epi32(halves, halves);
+  uint16_t *at = to;
+  const int32_t two = _mm_cvtsi128_si32(made);
+  if (count == 4) _mm_storel_epi64(to, made);
+  else if (count >= 2) memcpy(at, &two, sizeof two);
+  else at[0] = (uint16_t)two;
+  if (count == 3) at[2] = (uint16_t)_mm_extract_epi16(made, 2);
+}
+
+/* A number is subnormal as bf16 where it is as f32. */
+static inline INLINED void bf16_extreme_packed(ax_scalar combine, int16_t *to, const int16_t *from, int64_t count, int16_t least_normal) {
+  (void)least_normal;
+  store_bf16(to, count, _mm_castps_si128(extreme_of_four(combine, load_bf16(to, count), load_bf16(from, count), hidden_one)));
+}
+
+/* Sums, rounded to the nearest, to even. */
+static inline INLINED void bf16_packed(ax_scalar combine, uint16_t *to, const uint16_t *from, int64_t count, uint16_t none) {
+  (void)combine, (void)none;
+  const __m128 sums = _mm_add_ps(load_bf16(to, count), load_bf16(from, count));
+  const __m128i bits = _mm_castps_si128(sums), odd = _mm_and_si128(_mm_srli_epi32(bits, 16), _mm_set1_epi32(1)),
+                rounded = _mm_add_epi32(_mm_add_epi32(bits, _mm_set1_epi32(0x7fff)), odd);
+  store_bf16(to, count, _mm_or_si128(rounded, _mm_castps_si128(_mm_cmpunord_ps(sums, sums))));
+}
+#endif
+
 #define TYPE bf16_extreme
 #define ELEMENT int16_t
+#if defined(HAS_PACKED)
+#define PACKED 4
+#endif
 #define MOST INT16_MAX
 #define INFINITE 0x7f80
 #define QUIET 0x7fc0
@@ -129,39 +206,22 @@ static inline INLINED bool thread_flushes(void) {
 #define FLUSHING 0
 #include "ops/combine_template.h"
 
-static const volatile float hidden_one = 1;
-
-/* Of single numbers compilers move the bits to other registers and back. So here are the processor's instructions for one. */
-#if defined(__x86_64__)
-static inline INLINED float f32_single(ax_scalar combine, float a, float b, float one) {
-  const __m128 x = _mm_set_ss(a), y = _mm_set_ss(b);
-  const __m128 least = _mm_or_ps(_mm_min_ss(x, y), _mm_min_ss(y, x)), greatest = _mm_and_ps(_mm_max_ss(x, y), _mm_max_ss(y, x));
-  return SELDOM(__builtin_isunordered(a, b)) ? NAN : _mm_cvtss_f32(combine == AX_SCALAR_MIN ? least : greatest) * one;
-}
-static inline INLINED double f64_single(ax_scalar combine, double a, double b, double one) {
-  const __m128d x = _mm_set_sd(a), y = _mm_set_sd(b);
-  const __m128d least = _mm_or_pd(_mm_min_sd(x, y), _mm_min_sd(y, x)), greatest = _mm_and_pd(_mm_max_sd(x, y), _mm_max_sd(y, x));
-  return SELDOM(__builtin_isunordered(a, b)) ? NAN : _mm_cvtsd_f64(combine == AX_SCALAR_MIN ? least : greatest) * one;
-}
-#define F32_SINGLE f32_single
-#define F64_SINGLE f64_single
-#else
-#define F32_SINGLE f32_extreme_one
-#define F64_SINGLE f64_extreme_one
-#endif
-
 #define TYPE f32_extreme
 #define ELEMENT float
+#if defined(HAS_PACKED)
+#define PACKED 4
+#endif
 #define BITS uint32_t
-#define SINGLE F32_SINGLE
 #define QUIET 0x7fc00000u
 #define FLUSHING hidden_one
 #include "ops/combine_template.h"
 
 #define TYPE f64_extreme
 #define ELEMENT double
+#if defined(HAS_PACKED)
+#define PACKED 2
+#endif
 #define BITS uint64_t
-#define SINGLE F64_SINGLE
 #define QUIET 0x7ff8000000000000u
 #define FLUSHING hidden_one
 #include "ops/combine_template.h"
@@ -213,16 +273,11 @@ static inline INLINED uint16_t bf16_one(ax_scalar combine, uint16_t a, uint16_t 
   return narrowed(combine == AX_SCALAR_ADD ? x + y : odd_neighbour((double)x * (double)y));
 }
 
-static inline INLINED uint16_t bf16_single(ax_scalar combine, uint16_t a, uint16_t b) {
-  const float sum = widened(a) + widened(b);
-  if (combine != AX_SCALAR_ADD || SELDOM(sum != sum)) return bf16_one(combine, a, b);
-  uint32_t bits;
-  memcpy(&bits, &sum, sizeof bits);
-  return (uint16_t)(rounded_bits(bits) >> 16);
-}
 #define TYPE bf16
 #define ELEMENT uint16_t
-#define SINGLE bf16_single
+#if defined(HAS_PACKED)
+#define PACKED 4
+#endif
 #include "ops/combine_template.h"
 
 /* --- Complex numbers, the real part first --- */
@@ -427,7 +482,62 @@ ax_combine *ax_combiner(ax_scalar combine, ax_dtype dtype) {
   return found;
 }
 
-/* --- Short rows, each at a place of its own. Wider registers gain nothing. --- */
+/* --- Rows of 5 to 16 elements, each at a place of its own --- */
+
+static inline INLINED void place_floats(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows) {
+  switch (dtype) {
+    case AX_BF16: bf16_short_rows(combine, rows, true); return;
+    case AX_F32: f32_short_rows(combine, rows, true); return;
+    default: f64_short_rows(combine, rows, true); return;
+  }
+}
+
+static inline INLINED void place_extremes(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows) {
+  switch (dtype) {
+    case AX_BF16: bf16_extreme_short_rows(combine, rows, true); return;
+    case AX_F16: f16_extreme_short_rows(combine, rows, true); return;
+    case AX_F32: f32_extreme_short_rows(combine, rows, true); return;
+    default: f64_extreme_short_rows(combine, rows, true); return;
+  }
+}
+
+static inline INLINED void place_copies(ax_dtype dtype, const ax_short_rows *rows) {
+  switch (ax_dtype_bytes(dtype)) {
+    case 2: s16_short_rows(AX_SCALAR_NONE, rows, true); return;
+    case 4: s32_short_rows(AX_SCALAR_NONE, rows, true); return;
+    default: s64_short_rows(AX_SCALAR_NONE, rows, true); return;
+  }
+}
+
+static inline INLINED void place_any(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows) {
+  if (combine == AX_SCALAR_NONE) place_copies(dtype, rows);
+  else if (dtype == AX_S32) s32_short_rows(combine, rows, true);
+  else if (dtype == AX_U32) u32_short_rows(combine, rows, true);
+  else if (is_extreme(combine)) place_extremes(combine, dtype, rows);
+  else place_floats(combine, dtype, rows);
+}
+
+static bool is_placed(ax_scalar combine, ax_dtype dtype, int64_t count) {
+  const int64_t bytes = (int64_t)ax_dtype_bytes(dtype);
+  const bool some = (count >= 5 && count <= 8) || count == 12 || count == 16;
+  if (!some || bytes * count > 64) return false;
+  if (combine == AX_SCALAR_NONE) return bytes >= 2 && bytes <= 8;
+  if (!is_known(combine)) return false;
+  return dtype == AX_S32 || dtype == AX_U32 || dtype == AX_F32 || dtype == AX_F64 || dtype == AX_BF16 ||
+         (dtype == AX_F16 && is_extreme(combine));
+}
+
+static void place_plain(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows) { place_any(combine, dtype, rows); }
+#if defined(__x86_64__)
+/* Still wider registers gain nothing. */
+__attribute__((target("avx2"))) static void place_wide(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows) {
+  place_any(combine, dtype, rows);
+}
+#else
+#define place_wide place_plain
+#endif
+
+/* --- Shorter ones. Wider registers gain nothing. --- */
 
 typedef void short_rows(ax_scalar combine, const ax_short_rows *rows);
 
@@ -470,11 +580,13 @@ static short_rows *combiner_of_short_rows(ax_scalar combine, ax_dtype dtype) {
 }
 
 bool ax_has_short_rows(ax_scalar combine, ax_dtype dtype, int64_t count, uint32_t numbers) {
-  const bool four = ax_dtype_bytes(dtype) == 4 && (count == 8 || count == 16);
-  const bool is_short = (count >= 1 && count <= 4) || four;
-  return (numbers == 1 || (numbers == 2 && count == 1)) && is_short && combiner_of_short_rows(combine, dtype) != NULL;
+  if (numbers == 2) return count == 1 && combiner_of_short_rows(combine, dtype) != NULL;
+  if (numbers != 1 || count < 1) return false;
+  return count <= 4 ? combiner_of_short_rows(combine, dtype) != NULL : is_placed(combine, dtype, count);
 }
 
 void ax_combine_short_rows(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows) {
-  combiner_of_short_rows(combine, dtype)(combine, rows);
+  if (rows->count <= 4) combiner_of_short_rows(combine, dtype)(combine, rows);
+  else if (ax_machine_has(AX_FEATURE_AVX2)) place_wide(combine, dtype, rows);
+  else place_plain(combine, dtype, rows);
 }

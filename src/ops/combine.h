@@ -38,8 +38,9 @@ typedef struct ax_short_rows { /* rows of few elements, each at the place that o
   bool far;                     /* the rows of `from` lie in memory, not in caches */
 } ax_short_rows;
 
-/* Whether there is a function for rows of so many elements at so many numbers: of 1 to 4 at one number, of 8 and 16 there if an element
-   has 4 bytes, and of one at two numbers. For what ax_combiner has a function for, but sums and products of f16, and copies of 16 bytes. */
+/* Whether there is a function for rows of so many elements at so many numbers: of 1 to 4 at one number, and of one at two, for what
+   ax_combiner has a function for, but sums and products of f16, and copies of 16 bytes; of 5 to 8, 12 and 16 at one number, 64 bytes at
+   most, for copies of 2 to 8 bytes, integers of 32 bits and floats of 16 to 64, but sums and products of f16. */
 bool ax_has_short_rows(ax_scalar combine, ax_dtype dtype, int64_t count, uint32_t numbers);
 /* Each row is combined, in order, with what stands at its place, with the same bits as by ax_combiner's but for those of a NaN.
    ax_has_short_rows holds. */

@@ -8,7 +8,7 @@
      PART     of complex numbers: the type of their parts, REAL and IMAG: what takes them, MADE: makes a number of two, EXTREME: the
               extreme of two parts
      none     of sums and products of floats: TYPE_one is a function there
-     SINGLE   if there is a function that is faster for a number by itself: as TYPE_one
+     PACKED   if TYPE_packed combines so many numbers or fewer, a constant; not by products
 
    and has them undefined here. FLUSHING is found once a call. A block's count is a constant, so that compilers need not be told to
    do several at once. */
@@ -65,27 +65,32 @@ static inline INLINED ELEMENT NAME(one)(ax_scalar combine, ELEMENT a, ELEMENT b,
 
 #endif
 
-/* Blocks of the widest registers, of the narrowest, and elements: a row of a table may have few. */
 #if defined(FLUSHING)
 #define COMBINED(a, b) NAME(one)(combine, (a), (b), flushing)
 #else
 #define COMBINED(a, b) NAME(one)(combine, (a), (b))
 #define FLUSHING 0
 #endif
-#if !defined(SINGLE)
-#define COMBINED_SINGLE(a, b) COMBINED(a, b)
-#elif defined(BITS)
-#define COMBINED_SINGLE(a, b) SINGLE(combine, (a), (b), flushing)
-#else
-#define COMBINED_SINGLE(a, b) SINGLE(combine, (a), (b))
+
+static inline INLINED void NAME(single)(ax_scalar combine, ELEMENT *to, const ELEMENT *from, ELEMENT flushing) {
+  (void)flushing; /* of extremes */
+#if defined(PACKED)
+  if (combine != AX_SCALAR_MUL) {
+    NAME(packed)(combine, to, from, 1, flushing);
+    return;
+  }
 #endif
+  *to = COMBINED(*to, *from);
+}
+
+/* Blocks of the widest registers, of the narrowest, and elements: a row of a table may have few. */
 static inline INLINED void NAME(some)(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count,
                                 ELEMENT flushing) {
   enum { at_once = AX_REGISTER_BYTES / sizeof(ELEMENT), few = 16 / sizeof(ELEMENT) };
   int64_t i = 0;
   (void)flushing; /* of extremes */
   if (count == 1) {
-    *to = COMBINED_SINGLE(*to, *from);
+    NAME(single)(combine, to, from, flushing);
     return;
   }
   for (; i + at_once <= count; i += at_once)
@@ -130,6 +135,33 @@ static inline INLINED void NAME(run)(ax_scalar combine, const ax_combined *r) {
   }
 }
 
+/* A row of few elements, a constant: those that make no block are loaded before one is stored, so that no loop is left. */
+static inline INLINED void NAME(few)(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count,
+                                ELEMENT flushing) {
+  enum { few = 16 / sizeof(ELEMENT) > 1 ? 16 / sizeof(ELEMENT) : 2 };
+  const int64_t blocks = count / few * few;
+  ELEMENT rest[few];
+  (void)flushing; /* of extremes */
+  if (count == 1) {
+    NAME(single)(combine, to, from, flushing);
+    return;
+  }
+#if defined(PACKED) /* but for whole lines, of which wider registers have more */
+  if (combine != AX_SCALAR_MUL && (sizeof(ELEMENT) == 2 || count * sizeof(ELEMENT) < 64)) {
+#pragma GCC unroll 16
+    for (int k = 0; k < count; k += PACKED) NAME(packed)(combine, to + k, from + k, count - k < PACKED ? count - k : PACKED, flushing);
+    return;
+  }
+#endif
+  if (blocks > 0) NAME(some)(combine, to, from, blocks, flushing);
+#pragma GCC unroll 16
+  for (int k = 0; k < few; k++)
+    if (blocks + k < count) rest[k] = COMBINED(to[blocks + k], from[blocks + k]);
+#pragma GCC unroll 16
+  for (int k = 0; k < few; k++)
+    if (blocks + k < count) to[blocks + k] = rest[k];
+}
+
 /* `count`, `numbers` and `dense`, which says that numbers and elements lie next to each other: constants. */
 static inline INLINED void NAME(placed)(ax_scalar combine, const ax_short_rows *rows, int64_t count, uint32_t numbers, bool dense) {
   ax_short_rows r = *rows;
@@ -140,11 +172,12 @@ static inline INLINED void NAME(placed)(ax_scalar combine, const ax_short_rows *
     int64_t place;
     if (!find_place(&r, i, numbers, &place)) continue;
     if (count >= 4 && r.far) __builtin_prefetch((const char *)(from + i * r.from_step) + placed_ahead);
-    NAME(some)(combine, to + place, from + i * r.from_step, count, flushing);
+    NAME(few)(combine, to + place, from + i * r.from_step, count, flushing);
   }
 }
 
-static inline INLINED void NAME(short_rows)(ax_scalar combine, const ax_short_rows *r) {
+/* Of 1 to 4 elements, or at two numbers. */
+static inline INLINED void NAME(shortest_rows)(ax_scalar combine, const ax_short_rows *r) {
   const bool dense = r->count == 1 && r->at_step == r->numbers && r->from_step == 1 && r->pitch[r->numbers - 1] == 1;
   if (dense && r->numbers == 1) NAME(placed)(combine, r, 1, 1, true);
   else if (dense) NAME(placed)(combine, r, 1, 2, true);
@@ -153,26 +186,43 @@ static inline INLINED void NAME(short_rows)(ax_scalar combine, const ax_short_ro
   else if (r->count == 2) NAME(placed)(combine, r, 2, 1, false);
   else if (r->count == 3) NAME(placed)(combine, r, 3, 1, false);
   else if (r->count == 4) NAME(placed)(combine, r, 4, 1, false);
-  else if (sizeof(ELEMENT) == 4 && r->count == 8) NAME(placed)(combine, r, 8, 1, false);
-  else if (sizeof(ELEMENT) == 4 && r->count == 16) NAME(placed)(combine, r, 16, 1, false);
 }
 
-static void NAME(at)(ax_scalar combine, const ax_short_rows *r) {
+/* Of more elements, and 64 bytes at most. */
+static inline INLINED void NAME(longer_rows)(ax_scalar combine, const ax_short_rows *r) {
+  enum { most = 64 / sizeof(ELEMENT) };
+  if (r->count == 5) NAME(placed)(combine, r, 5, 1, false);
+  else if (r->count == 6) NAME(placed)(combine, r, 6, 1, false);
+  else if (r->count == 7) NAME(placed)(combine, r, 7, 1, false);
+  else if (r->count == 8) NAME(placed)(combine, r, 8, 1, false);
+  else if (most >= 12 && r->count == 12) NAME(placed)(combine, r, 12, 1, false);
+  else if (most >= 16 && r->count == 16) NAME(placed)(combine, r, 16, 1, false);
+}
+
+/* `longer`: a constant. */
+static inline INLINED void NAME(rows_by)(ax_scalar combine, const ax_short_rows *r, bool longer) {
+  if (longer) NAME(longer_rows)(combine, r);
+  else NAME(shortest_rows)(combine, r);
+}
+
+static inline INLINED void NAME(short_rows)(ax_scalar combine, const ax_short_rows *r, bool longer) {
   switch (combine) {
 #if defined(WIDE)
-    case AX_SCALAR_NONE: NAME(short_rows)(AX_SCALAR_NONE, r); return;
+    case AX_SCALAR_NONE: NAME(rows_by)(AX_SCALAR_NONE, r, longer); return;
 #endif
 #if !defined(MOST) && !defined(BITS)
-    case AX_SCALAR_ADD: NAME(short_rows)(AX_SCALAR_ADD, r); return;
-    case AX_SCALAR_MUL: NAME(short_rows)(AX_SCALAR_MUL, r); return;
+    case AX_SCALAR_ADD: NAME(rows_by)(AX_SCALAR_ADD, r, longer); return;
+    case AX_SCALAR_MUL: NAME(rows_by)(AX_SCALAR_MUL, r, longer); return;
 #endif
 #if defined(WIDE) || defined(MOST) || defined(BITS) || defined(PART)
-    case AX_SCALAR_MIN: NAME(short_rows)(AX_SCALAR_MIN, r); return;
-    case AX_SCALAR_MAX: NAME(short_rows)(AX_SCALAR_MAX, r); return;
+    case AX_SCALAR_MIN: NAME(rows_by)(AX_SCALAR_MIN, r, longer); return;
+    case AX_SCALAR_MAX: NAME(rows_by)(AX_SCALAR_MAX, r, longer); return;
 #endif
     default: return;
   }
 }
+
+static void NAME(at)(ax_scalar combine, const ax_short_rows *r) { NAME(short_rows)(combine, r, false); }
 
 #undef TYPE
 #undef ELEMENT
@@ -188,5 +238,4 @@ static void NAME(at)(ax_scalar combine, const ax_short_rows *r) {
 #undef EXTREME
 #undef FLUSHING
 #undef COMBINED
-#undef COMBINED_SINGLE
-#undef SINGLE
+#undef PACKED

@@ -186,7 +186,9 @@ static void which_rows_are_short(void **state) {
   (void)state;
   assert_true(ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 1, 2) && ax_has_short_rows(AX_SCALAR_NONE, AX_BOOL, 3, 1));
   assert_true(ax_has_short_rows(AX_SCALAR_MAX, AX_F32, 16, 1) && !ax_has_short_rows(AX_SCALAR_MAX, AX_F64, 16, 1));
-  assert_false(ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 5, 1) || ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 2, 2));
+  assert_true(ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 5, 1) && ax_has_short_rows(AX_SCALAR_NONE, AX_C64, 8, 1));
+  assert_false(ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 9, 1) || ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 2, 2));
+  assert_false(ax_has_short_rows(AX_SCALAR_ADD, AX_C64, 5, 1) || ax_has_short_rows(AX_SCALAR_ADD, AX_S8, 5, 1));
   assert_false(ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 1, 3) || ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 1, 0));
   assert_false(ax_has_short_rows(AX_SCALAR_ADD, AX_F16, 1, 1) || ax_has_short_rows(AX_SCALAR_NONE, AX_C128, 1, 1));
   assert_false(ax_has_short_rows(AX_SCALAR_MAX, AX_BOOL, 1, 1) || ax_has_short_rows(AX_SCALAR_AND, AX_S32, 1, 1));

@@ -66,13 +66,14 @@ static void cut_windows(ax_scattering *s, const ax_index_windows *w, int64_t lea
 }
 
 /* Every part looks at every index, and at other updates than those that lie in order. Updates that lie in memory come from
-   there once for each part, since processors fetch what lies behind and whole lines. So these parts are few, and short ones one. */
+   there once for each part, since processors fetch what lies behind and whole lines. So these parts are few, and short ones one: a
+   thread that takes all rows of a line or less, as they come, is as fast as two that each look for their own. */
 static void cut_places(ax_scattering *s, const ax_index_windows *w, const arrays *a, double wanted) {
   int64_t elems = 1;
   if (wanted > few_parts) wanted = few_parts;
   if (s->far && wanted > 2) wanted = 2;
   for (uint32_t d = 0; d < s->window_rank; d++) elems *= s->window[d].extent;
-  const bool few = elems * s->bytes < enough_bytes || (s->far && elems * s->bytes <= short_bytes);
+  const bool few = elems * s->bytes <= enough_bytes || (s->far && elems * s->bytes <= short_bytes);
   if (few && ax_type_elems(a->operand) * s->bytes <= ax_caches_here()->second) return;
   for (uint32_t d = 0; d < w->rank; d++) {
     const int window = s->window_of[d];

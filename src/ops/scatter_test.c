@@ -159,8 +159,9 @@ static uint32_t parts_of(int64_t rows, int64_t width, int64_t count) {
 static void few_parts_of_much(void **state) {
   (void)state;
   assert_int_equal(parts_of(1000, 64, 10000), 4);
-  assert_int_equal(parts_of(4096, 16, 300000), 4);
-  assert_int_equal(parts_of(4096, 16, 1000000), 1);
+  assert_int_equal(parts_of(4096, 17, 300000), 4);
+  assert_int_equal(parts_of(4096, 16, 300000), 1);
+  assert_int_equal(parts_of(4096, 17, 1000000), 1);
   assert_int_equal(parts_of(1000000, 16, 1000000), 2);
   assert_int_equal(parts_of(1000, 512, 30000), 2);
   assert_int_equal(parts_of(4096, 4, 1000000), 1);

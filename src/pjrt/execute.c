@@ -64,7 +64,7 @@ static ax_array *whole_of(const running *r, ax_pjrt_buffer *const *const *lists,
 
 /* The array of a device, as one that is a block of the whole. */
 static ax_pjrt_error *block_of(const running *r, const ax_pjrt_value *value, ax_pjrt_buffer *buffer, ax_array **out) {
-  AX_PJRT_TRY(ax_pjrt_buffer_array(buffer, out));
+  AX_PJRT_TRY(ax_pjrt_buffer_argument(buffer, out));
   if (value->having == AX_HAVE_ARRAY || r->device_count == 1) return NULL;
   ax_array *own = *out;
   ax_type block = value->block;
@@ -104,7 +104,7 @@ static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *cons
   ax_pjrt_error *error = NULL;
   size_t held = 0;
   for (size_t place = 0; place < r->device_count; place++) AX_PJRT_TRY(check(r, lists[place][index], place, index));
-  if (r->device_count == 1) return ax_pjrt_buffer_array(lists[0][index], out);
+  if (r->device_count == 1) return ax_pjrt_buffer_argument(lists[0][index], out);
   if ((*out = whole_of(r, lists, index)) != NULL) return NULL;
   while (error == NULL && held < r->device_count) {
     error = block_of(r, value, lists[device_at(value, held)][index], &parts[held]);

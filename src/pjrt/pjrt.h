@@ -111,6 +111,8 @@ struct ax_pjrt_buffer {
   ax_array *array; /* the buffer's own; NULL: not asked for yet, or deleted or donated */
   uint32_t held;   /* external references: callers that know the memory's address */
   ax_array *kept;  /* of a buffer that was deleted or donated while it was held: its array, whose memory stays until nobody holds it */
+  bool may_move;   /* the array lies in memory of the caller's, across lines of the cache, and nobody was told where */
+  uint32_t runs;   /* of one that may move: how many had it as an argument */
 };
 
 /* Takes the array over. */
@@ -120,6 +122,8 @@ ax_pjrt_error *ax_pjrt_buffer_of(ax_array *array, ax_pjrt_memory *memory, ax_pjr
 ax_pjrt_error *ax_pjrt_buffer_of_whole(ax_array *whole, bool is_there, const ax_type *type, ax_pjrt_memory *memory, ax_pjrt_buffer **out);
 /* The buffer's array, retained; waits for a result of several devices. */
 ax_pjrt_error *ax_pjrt_buffer_array(ax_pjrt_buffer *buffer, ax_array **out);
+/* Likewise, for a run. An array that has been an argument so often that it is worth a copy is then moved to whole lines of the cache. */
+ax_pjrt_error *ax_pjrt_buffer_argument(ax_pjrt_buffer *buffer, ax_array **out);
 /* The result of a run that the buffer is a part of, retained; NULL: it is of none. */
 ax_array *ax_pjrt_buffer_whole(ax_pjrt_buffer *buffer);
 /* Another array in the memory of this one, which lies on one device: it has as many elements. Waits. */
