@@ -268,6 +268,7 @@ static bool computes_once(const fuser *f, uint32_t position, uint32_t at, uint32
 
 static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
   const ax_loop_kernel *producer = f->block->ops[position].kernel.kernel, *consumer = f->block->ops[at].kernel.kernel;
+  if (ax_rows_fill_little(producer, store, consumer)) return false;
   return computes_once(f, position, at, slot) ||
          (ax_store_is_cheap(producer, store) && !ax_copy_gathers(producer, store, consumer, slot));
 }
@@ -539,6 +540,10 @@ static bool hold_more_together(const fuser *f, const ax_bound *a, const ax_bound
          !ax_kernels_share(f->plan, a, b, steps / 8);
 }
 
+static bool fill_little_together(const ax_loop_kernel *a, const ax_loop_kernel *b) {
+  return ax_rows_fill_little(a, &a->stores[0], b) || ax_rows_fill_little(b, &b->stores[0], a);
+}
+
 /* A copy to a place that no other operation can write (a row that a loop stacks, say) joins only the kernel that computes the
    value. Copies of carries stay by themselves, since coalescing removes them. */
 static ax_status merge_back(fuser *f, uint32_t at) {
@@ -554,7 +559,8 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     if (ax_op_rules_of(a)->is_exchange || ax_op_has_messages(a))
       return AX_OK; /* what comes before must not wait for what comes after */
     if (a->kind != AX_OP_KERNEL || (cheap && !ax_kernel_feeds(&a->kernel, &b->kernel) && !ax_bounds_fill_rows(&a->kernel, &b->kernel)) ||
-        (waits && ax_kernel_stays_apart(f->plan, &a->kernel, &b->kernel)) || hold_more_together(f, &a->kernel, &b->kernel))
+        (waits && ax_kernel_stays_apart(f->plan, &a->kernel, &b->kernel)) || hold_more_together(f, &a->kernel, &b->kernel) ||
+        fill_little_together(a->kernel.kernel, b->kernel.kernel))
       continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);

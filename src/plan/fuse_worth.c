@@ -71,6 +71,43 @@ bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, cons
   return pitch > 1 || pitch < -1;
 }
 
+/* The innermost dimension of more than one element; the rank: there is none. */
+static uint32_t innermost(const ax_loop_kernel *kernel) {
+  uint32_t inner = kernel->rank;
+  while (inner > 0 && kernel->dims[inner - 1] == 1) inner--;
+  return inner > 0 ? inner - 1 : kernel->rank;
+}
+
+static bool takes_rows(const ax_loop_kernel *kernel, uint32_t along) {
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *load = &kernel->exprs[i];
+    bool computed = false, goes = false;
+    for (uint32_t d = 0; load->op == AX_LEAF_LOAD && d < kernel->slots[load->slot].rank; d++) {
+      computed = computed || load->at[d].dynamic != AX_NONE;
+      goes = goes || (load->at[d].dynamic == AX_NONE && load->at[d].dim == (int)along);
+    }
+    if (computed && goes) return true;
+  }
+  return false;
+}
+
+/* But for roots, which are instructions. */
+static bool computes_functions(const ax_loop_kernel *kernel) {
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_scalar op = kernel->exprs[i].op;
+    if (ax_scalar_is_function(op) && op != AX_SCALAR_SQRT && op != AX_SCALAR_RSQRT) return true;
+  }
+  return false;
+}
+
+bool ax_rows_fill_little(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer) {
+  enum { most_bytes = 28, least_elems = 1 << 12 };
+  const uint32_t along = innermost(producer);
+  if (along == producer->rank || consumer->reduce_rank > 0 || !ax_kernels_same_space(producer, consumer)) return false;
+  if (producer->dims[along] * (int64_t)ax_dtype_bytes(producer->exprs[store->expr].dtype) > most_bytes) return false;
+  return ax_dims_elems(producer->rank, producer->dims) >= least_elems && computes_functions(consumer) && takes_rows(producer, along);
+}
+
 /* Whether all these loads are at one place along a dimension, and no two of them at the same. */
 static bool differ_along(const ax_position *const *at, uint32_t count, uint32_t dim) {
   for (uint32_t i = 0; i < count; i++) {

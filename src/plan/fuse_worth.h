@@ -12,6 +12,9 @@ bool ax_kernel_is_cheap(const ax_loop_kernel *kernel);
 /* Whether a store copies elements that lie apart (a column of a matrix, say), and the consumer walks along the copy, which it
    sees as `slot`, many times. Then the copy pays: the elements are brought together once. */
 bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer, uint32_t slot);
+/* Whether the producer takes rows of a few elements from places that are computed, and the consumer computes functions of each element. Rows
+   elsewhere are computed one by one, and fill registers less than half; brought together, they are whole registers. */
+bool ax_rows_fill_little(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer);
 /* Whether no two nodes load the same element of the slot: there is one, or along a dimension each is at a place of its own, as with the columns of
    indices. */
 bool ax_kernel_loads_apart(const ax_loop_kernel *kernel, uint32_t slot);

@@ -202,6 +202,43 @@ static void columns_are_brought_together_for_who_reads_them_often(void **state) 
   assert_false(ax_copy_gathers(column, &column->stores[0], turned, 0));
 }
 
+/* `count` rows of a table, those of so many numbers. */
+static ax_loop_kernel *looked_up(int64_t count, int64_t row, ax_dtype dtype) {
+  const int64_t dims[] = {count, row}, table[] = {100, row};
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 0, dims);
+  const ax_position number = along(0, 1, 0), at[] = {along(0, 1, 0), along(1, 1, 0)};
+  const ax_ex which = ax_kernel_load(k, ax_kernel_slot(k, AX_S32, 1, dims), &number);
+  const ax_position from[] = {{.dim = -1, .dynamic = which, .limit = 99}, along(1, 1, 0)};
+  const ax_ex loaded = ax_kernel_load(k, ax_kernel_slot(k, dtype, 2, table), from);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), at, loaded, AX_SCALAR_NONE);
+  return k;
+}
+
+static ax_loop_kernel *computed(int64_t count, int64_t row, ax_dtype dtype, ax_scalar op) {
+  const int64_t dims[] = {count, row};
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 0, dims);
+  const ax_position at[] = {along(0, 1, 0), along(1, 1, 0)};
+  const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, dtype, 2, dims), at);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), at, ax_kernel_op(k, op, dtype, x, AX_NONE, AX_NONE), AX_SCALAR_NONE);
+  return k;
+}
+
+static bool fill_little(int64_t count, int64_t row, ax_dtype dtype, ax_scalar op) {
+  const ax_loop_kernel *rows = looked_up(count, row, dtype);
+  return ax_rows_fill_little(rows, &rows->stores[0], computed(count, row, dtype, op));
+}
+
+static void functions_of_short_rows_are_computed_when_they_are_together(void **state) {
+  (void)state;
+  assert_true(fill_little(5000, 2, AX_F32, AX_SCALAR_TANH) && fill_little(5000, 7, AX_F32, AX_SCALAR_EXP) && fill_little(5000, 3, AX_F64, AX_SCALAR_SIN));
+  assert_false(fill_little(5000, 8, AX_F32, AX_SCALAR_TANH) || fill_little(5000, 4, AX_F64, AX_SCALAR_TANH));
+  assert_false(fill_little(5000, 2, AX_F32, AX_SCALAR_NEG) || fill_little(5000, 2, AX_F32, AX_SCALAR_SQRT));
+  assert_false(fill_little(1000, 2, AX_F32, AX_SCALAR_TANH) || fill_little(5000, 1, AX_F32, AX_SCALAR_TANH));
+  const ax_loop_kernel *plain = computed(5000, 2, AX_F32, AX_SCALAR_NEG), *rows = looked_up(5000, 2, AX_F32);
+  assert_false(ax_rows_fill_little(plain, &plain->stores[0], computed(5000, 2, AX_F32, AX_SCALAR_TANH)));
+  assert_false(ax_rows_fill_little(rows, &rows->stores[0], computed(5001, 2, AX_F32, AX_SCALAR_TANH)));
+}
+
 static void rows_and_columns_are_not_walked_together(void **state) {
   (void)state;
   assert_true(ax_kernels_walk_alike(walks(false), walks(false)) && ax_kernels_walk_alike(walks(true), walks(true)));
@@ -265,6 +302,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(spaces_are_equal_by_their_sizes, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(rows_and_columns_are_not_walked_together, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(columns_are_brought_together_for_who_reads_them_often, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(functions_of_short_rows_are_computed_when_they_are_together, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(long_rows_to_few_results_go_in_blocks, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(shared_buffers_count_once, test_arena_start, test_arena_end),
   };

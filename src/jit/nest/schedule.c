@@ -170,9 +170,20 @@ static bool gathers_short_elements(const ax_nest_schedule *s) {
   return false;
 }
 
-/* Registers no longer than a short loop fills. */
+static bool looks_up(const ax_nest_schedule *s) {
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
+    const ax_expr *load = &s->kernel->exprs[id];
+    for (uint32_t d = 0; s->live[id] && load->op == AX_LEAF_LOAD && d < s->kernel->slots[load->slot].rank; d++)
+      if (load->at[d].dynamic != AX_NONE) return true;
+  }
+  return false;
+}
+
+/* Registers no longer than a short loop fills. Pairs that are looked up are moved by two lanes without masks. */
 static void shorten(ax_nest_schedule *s) {
-  while (s->lanes > 4 && s->loops[s->vector].extent <= s->lanes / 2) s->lanes /= 2;
+  const int64_t extent = s->loops[s->vector].extent;
+  const uint32_t least = extent == 2 && looks_up(s) ? 2 : 4;
+  while (s->lanes > least && extent <= s->lanes / 2) s->lanes /= 2;
 }
 
 /* RUNS: for a reduction along the vector loop, the parallel loop whose rows lie nearest to each other, if some rows that are

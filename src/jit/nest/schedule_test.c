@@ -401,6 +401,28 @@ static void where_a_store_starts_depends_on_no_loop(void **state) {
   ax_arena_deinit(&t.arena);
 }
 
+/* y[i, j] = table[p[i], j], or x[i, j] turned, for few j. */
+static uint32_t lanes_of_rows(int64_t row, bool look_up) {
+  ax_arena arena = {0};
+  ax_nest_schedule *schedule;
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, (const int64_t[]){1000, row});
+  const ax_ex number = load_row(k, AX_S64, 0);
+  const ax_position at[] = {{.dim = look_up ? -1 : 0, .coef = look_up ? 0 : 2, .dynamic = look_up ? number : AX_NONE, .limit = 9}, along(1)};
+  store(k, AX_F32, ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 2, (const int64_t[]){2000, row}), at), AX_SCALAR_NONE);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, false, &schedule), AX_OK);
+  const uint32_t lanes = schedule->lanes;
+  ax_arena_deinit(&arena);
+  return lanes;
+}
+
+static void pairs_that_are_looked_up_have_two_lanes(void **state) {
+  (void)state;
+  assert_int_equal(lanes_of_rows(2, true), 2);
+  assert_int_equal(lanes_of_rows(3, true), 4);
+  assert_int_equal(lanes_of_rows(16, true), 8); /* as many as of its numbers */
+  assert_true(lanes_of_rows(2, false) >= 4);
+}
+
 /* The indices i < 10 in which 0 <= coef * i + offset < limit. */
 static void holds(int64_t coef, int64_t offset, int64_t limit, int64_t first, int64_t end) {
   steps t = {0};
@@ -583,6 +605,7 @@ int main(void) {
       cmocka_unit_test(only_what_a_store_needs_is_live),
       cmocka_unit_test(a_look_up_is_moved_by_the_loops_of_its_start),
       cmocka_unit_test(where_a_store_starts_depends_on_no_loop),
+      cmocka_unit_test(pairs_that_are_looked_up_have_two_lanes),
       cmocka_unit_test(guards_hold_in_stretches),
       cmocka_unit_test(guarded_dimensions_merge_with_those_inside_of_them),
       cmocka_unit_test(narrow_floats_that_are_only_moved_are_bits),
