@@ -3,6 +3,7 @@
    Errors: not a permutation of x's dimensions.
    Linear; the transpose is the inverse permutation. Where only dimensions of 1 move, the result is the operand's memory. */
 #include "hlo/hlo.h"
+#include "ops/transpose_wide.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -96,18 +97,20 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return move(lower, eqn, in[0], out[0]);
 }
 
-/* A complex number of 8 bytes is moved as one word, which kernels do in squares (jit/nest). By its parts, each two apart, single numbers are
-   gathered: 1,024 columns as long take 15 times the time. Few elements whose parts are known go by these, so that kernels of
-   other operations take the transpose in. */
+/* A complex number of 8 bytes is moved as one word, which kernels do in squares (jit/nest), and one of 16 by a routine. By its parts, each two
+   apart, single numbers are gathered: 1,024 columns as long take 15 times the time. Few elements whose parts are known go by these, so
+   that kernels of other operations take the transpose in. */
 static ax_status lower_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   enum { few_elems = 1 << 10 };
   const ax_type *x = ax_lower_type(lower, in[0]);
   const bool known = ax_lower_has_parts(lower, in[0]),
              same = same_memory(&lower->program->types[eqn->in[0]], &((const transpose_params *)eqn->params)->permutation);
+  const bool few = ax_type_elems(x) < few_elems, wide = x->dtype == AX_C128;
   uint32_t from, to;
-  if (x->dtype != AX_C64 || (known && (same || ax_type_elems(x) < few_elems))) return ax_complex_parts(lower, eqn, in, out);
+  if ((known && (same || few)) || (wide && few && !same)) return ax_complex_parts(lower, eqn, in, out);
   if (same) return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  if (wide) return ax_lower_transpose_wide(lower, &((const transpose_params *)eqn->params)->permutation, in[0], out[0]);
   AX_TRY(ax_lower_as_words(lower, in[0], &from));
   AX_TRY(ax_lower_as_words(lower, out[0], &to));
   return move(lower, eqn, from, to);

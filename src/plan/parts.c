@@ -10,7 +10,7 @@
    is left that reads them. Moves, sums and products of complex numbers work on parts as well; exchanges, loops, branches and the
    reference code take the pairs. So do slices and updates of an array whose parts are not known: a loop that takes one element of its
    carry would otherwise take all of the carry apart. Transposes and gathers of c64 move words of 8 bytes,
-   which lie side by side, where parts stand two apart. */
+   which lie side by side, where parts stand two apart; transposes of c128 move pairs. */
 #include <string.h>
 
 #include "plan/lower.h"
