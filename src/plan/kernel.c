@@ -206,10 +206,14 @@ ax_ex ax_kernel_both(ax_loop_kernel *kernel, ax_ex a, ax_ex b) {
 ax_ex ax_kernel_op(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c) {
   const ax_ex known = ax_kernel_known(kernel, op, dtype, (ax_ex[]){a, b, c});
   if (known != AX_NONE) return known;
+  const ax_ex inverse = ax_kernel_inverse(kernel, op, dtype, b);
+  if (inverse != AX_NONE) op = AX_SCALAR_MUL, b = inverse;
   return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {a, b, c}});
 }
 
 ax_ex ax_kernel_op_imm(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm) {
+  const ax_ex known = op == AX_SCALAR_SQRT ? ax_kernel_known(kernel, op, dtype, (ax_ex[]){a, AX_NONE, AX_NONE}) : AX_NONE;
+  if (known != AX_NONE) return known;
   return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {a, AX_NONE, AX_NONE}, .imm = imm});
 }
 

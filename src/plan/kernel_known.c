@@ -1,5 +1,8 @@
 #include "plan/kernel_known.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "ir/dtype.h"
 #include "ir/number.h"
 
@@ -54,8 +57,46 @@ static ax_ex of_one_bool(ax_scalar op, ax_ex number, bool value, ax_ex other) {
   return value == (op == AX_SCALAR_AND) ? other : number;
 }
 
+/* --- Powers of two --- */
+
+/* A float that is a number, as f32, f64 or bf16; NaN: it is none. */
+static double float_of(const ax_loop_kernel *kernel, ax_ex node, ax_dtype dtype) {
+  const ax_expr *expr = &kernel->exprs[node];
+  if (expr->op != AX_LEAF_CONST || (dtype != AX_F32 && dtype != AX_F64 && dtype != AX_BF16)) return NAN;
+  return ax_number_load(dtype, &expr->imm, 0).f;
+}
+
+static ax_ex float_number(ax_loop_kernel *kernel, ax_dtype dtype, double value) {
+  int64_t bits = 0;
+  ax_number_store(dtype, &bits, 0, (ax_number){.f = value});
+  return ax_kernel_const(kernel, dtype, bits);
+}
+
+/* Whether it and its inverse are normal numbers of f32, and so of bf16 and f64, whatever the thread flushes. */
+static bool is_power_of_two(double value, int *exponent) {
+  return fabs(frexp(value, exponent)) == 0.5 && *exponent > FLT_MIN_EXP && *exponent < FLT_MAX_EXP - 2;
+}
+
+/* The root of a power of four, as queries of attention are divided by. */
+static ax_ex root_of(ax_loop_kernel *kernel, ax_dtype dtype, ax_ex node) {
+  const double value = float_of(kernel, node, dtype);
+  int exponent;
+  if (!(value > 0) || !is_power_of_two(value, &exponent) || exponent % 2 == 0) return AX_NONE;
+  return float_number(kernel, dtype, ldexp(1, (exponent - 1) / 2));
+}
+
+ax_ex ax_kernel_inverse(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex divisor) {
+  if (kernel->failed || op != AX_SCALAR_DIV) return AX_NONE;
+  const double value = float_of(kernel, divisor, dtype);
+  int exponent;
+  return is_power_of_two(value, &exponent) ? float_number(kernel, dtype, 1 / value) : AX_NONE;
+}
+
+/* --- All --- */
+
 ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, const ax_ex arg[3]) {
   if (kernel->failed || op >= AX_SCALAR_COUNT || arg[0] == AX_NONE || op == AX_SCALAR_CONVERT || op == AX_SCALAR_BITCAST) return AX_NONE;
+  if (op == AX_SCALAR_SQRT) return root_of(kernel, dtype, arg[0]);
   const known a = number_of(kernel, arg[0]);
   int64_t bits;
   if (op == AX_SCALAR_SELECT) return a.is ? arg[a.i != 0 ? 1 : 2] : arg[1] == arg[2] ? arg[1] : AX_NONE;

@@ -1,6 +1,9 @@
 /* What is known of operations on numbers, against C's integers: all pairs of bytes and of bools, and words at the ends of their ranges. */
 #include "plan/kernel_known.h"
 
+#include <math.h>
+
+#include "ir/number.h"
 #include "support/arena.h"
 #include "support/cmocka.h"
 
@@ -103,12 +106,45 @@ static void what_is_left(void **state) {
   assert_int_equal(ax_kernel_known(k, AX_SCALAR_ADD, AX_S64, (const ax_ex[]){i, none, AX_NONE}), AX_NONE);
 }
 
+static ax_ex float_of(ax_loop_kernel *k, ax_dtype dtype, double value) {
+  int64_t bits = 0;
+  ax_number_store(dtype, &bits, 0, (ax_number){.f = value});
+  return ax_kernel_const(k, dtype, bits);
+}
+
+static ax_expr node(const ax_loop_kernel *k, ax_ex id) { return k->exprs[id]; }
+
+/* x / 8 is x * 0.125, and what has no exact inverse, or one that a thread may flush, is divided by. */
+static void powers_of_two(void **state) {
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16};
+  static const double whole[] = {2, 8, -4, 0.5, 1, 0x1p100, 0x1p-100}, others[] = {3, 0, -0.0, INFINITY, NAN, 6, 0x1p-126, 0x1p127};
+  (void)state;
+  ax_loop_kernel *k = kernel_of();
+  const ax_ex x = ax_kernel_load(k, 0, &(ax_position){.dim = 0, .coef = 1, .dynamic = AX_NONE});
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++) {
+    const ax_dtype dtype = dtypes[d];
+    for (size_t i = 0; i < AX_COUNT(whole); i++) {
+      const ax_expr made = node(k, ax_kernel_op(k, AX_SCALAR_DIV, dtype, x, float_of(k, dtype, whole[i]), AX_NONE));
+      assert_int_equal(made.op, AX_SCALAR_MUL);
+      assert_int_equal(made.arg[1], float_of(k, dtype, 1 / whole[i]));
+    }
+    for (size_t i = 0; i < AX_COUNT(others); i++)
+      assert_int_equal(node(k, ax_kernel_op(k, AX_SCALAR_DIV, dtype, x, float_of(k, dtype, others[i]), AX_NONE)).op, AX_SCALAR_DIV);
+    assert_int_equal(ax_kernel_op_imm(k, AX_SCALAR_SQRT, dtype, float_of(k, dtype, 64), 0), float_of(k, dtype, 8));
+    assert_int_equal(ax_kernel_op_imm(k, AX_SCALAR_SQRT, dtype, float_of(k, dtype, 0.25), 1), float_of(k, dtype, 0.5));
+    assert_int_equal(node(k, ax_kernel_op_imm(k, AX_SCALAR_SQRT, dtype, float_of(k, dtype, 2), 0)).op, AX_SCALAR_SQRT);
+    assert_int_equal(node(k, ax_kernel_op_imm(k, AX_SCALAR_SQRT, dtype, float_of(k, dtype, -4), 0)).op, AX_SCALAR_SQRT);
+  }
+  assert_int_equal(node(k, ax_kernel_op(k, AX_SCALAR_DIV, AX_F16, x, float_of(k, AX_F16, 2), AX_NONE)).op, AX_SCALAR_DIV);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(bytes, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(ends_of_words, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(bools, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(what_is_left, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(powers_of_two, test_arena_start, test_arena_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
