@@ -1,5 +1,6 @@
 /* What libFuzzer calls: bytes that callers of the plugin give: compile options, topologies, saved executables (the digest at their end is made
-   right, so that what is behind it is read). Built with clang and -DAXLE_FUZZ=ON. */
+   right, so that what is behind it is read). Built with clang and -DAXLE_FUZZ=ON. It needs saved executables to start from: a byte of 2, and what
+   JAX saves from "AXLE-PJRT" on, without the 32 bytes of the digest. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
