@@ -528,6 +528,34 @@ static void stores_that_start_where_loads_say(void **state) {
   }
 }
 
+/* y[i, j] = table[i, p[i, j]], of a table that no cache near the core holds: later rows are prefetched, also behind the last one. */
+static void look_ups_in_rows_of_their_own(void **state) {
+  static const struct table {
+    int64_t rows, row, lookups;
+  } tables[] = {{600, 1003, 211}, {40, 16000, 500}, {700, 900, 1700}, {5, 200000, 7}};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16};
+  (void)state;
+  random_state = 1;
+  for (uint32_t i = 0; i < AX_COUNT(tables) * AX_COUNT(dtypes); i++) {
+    const struct table *t = &tables[i % AX_COUNT(tables)];
+    const ax_dtype dtype = dtypes[i / AX_COUNT(tables)];
+    const int64_t dims[] = {t->rows, t->lookups}, from[] = {t->rows, t->row};
+    ax_arena arena = {0};
+    ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+    ax_position at[2], looked[2];
+    ax_at_identity(at, 2);
+    ax_at_identity(looked, 2);
+    const ax_ex number = ax_kernel_load(k, ax_kernel_slot(k, AX_S32, 2, dims), at), column = ax_kernel_index(k, 1);
+    const ax_ex place = ax_kernel_op(k, AX_SCALAR_ADD, AX_S64, ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S64, number, AX_NONE, AX_NONE), column, AX_NONE);
+    looked[1] = (ax_position){.dim = -1, .dynamic = place, .limit = t->row - 1};
+    ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), at, ax_kernel_load(k, ax_kernel_slot(k, dtype, 2, from), looked), AX_SCALAR_NONE);
+    k->ranged = 1;
+    assert_false(k->failed);
+    try_kernel(k);
+    ax_arena_deinit(&arena);
+  }
+}
+
 /* Sums of a number that is the same in all of the many steps, which LLVM must not compute itself: they take no more memory than others. */
 static void long_sums_of_constants(void **state) {
   static const int64_t shapes[][3] = {{1, 16, 1 << 20}, {1, 1, 1 << 20}, {2, 3, 300000}};
@@ -560,7 +588,7 @@ static void long_sums_of_constants(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels), cmocka_unit_test(orders_of_dimensions),
                                      cmocka_unit_test(sums_of_stencils), cmocka_unit_test(padded_short_rows),
-                                     cmocka_unit_test(stores_that_start_where_loads_say),
+                                     cmocka_unit_test(stores_that_start_where_loads_say), cmocka_unit_test(look_ups_in_rows_of_their_own),
                                      cmocka_unit_test(long_sums_of_constants)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

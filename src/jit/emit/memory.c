@@ -279,6 +279,41 @@ static LLVMValueRef load_one_by_one(ax_nest *nest, LLVMTypeRef element, LLVMValu
   return all;
 }
 
+static void prefetch_at(ax_nest *nest, LLVMValueRef pointer, LLVMValueRef bytes) {
+  LLVMTypeRef type = LLVMTypeOf(pointer), i32 = LLVMInt32TypeInContext(nest->cg.context);
+  LLVMValueRef arguments[] = {ax_nest_advance(nest, ax_cg_int(&nest->cg, 8, 1), pointer, bytes), LLVMConstInt(i32, 0, false),
+                              LLVMConstInt(i32, 3, false), LLVMConstInt(i32, 1, false)};
+  ax_cg_intrinsic(&nest->cg, "llvm.prefetch", &type, 1, arguments, 4);
+}
+
+/* For look-ups of the vector's lanes each in a row of its own, as take_along_axis makes: the row's bytes, if the rows lie behind one another,
+   no cache near the core holds them, and most lines of a row are wanted. 0: it is not so. */
+static int64_t row_looked_up(const ax_nest_schedule *s, const ax_nest_access *a) {
+  const ax_slot *slot = &s->kernel->slots[a->slot];
+  const int64_t bytes = (int64_t)ax_dtype_bytes(slot->dtype), row = slot->rank > 0 ? slot->dims[slot->rank - 1] : 0;
+  bool moves = false;
+  if (slot->rank < 2 || a->stride[s->vector] != 0 || a->at[slot->rank - 1].dynamic == AX_NONE) return 0;
+  for (uint32_t d = 0; d + 1 < slot->rank; d++)
+    if (a->at[d].dynamic != AX_NONE) return 0;
+  for (uint32_t l = 0; l < s->loop_count; l++) moves = moves || (l != s->vector && a->stride[l] == row);
+  if (!moves || ax_dims_elems(slot->rank, slot->dims) * bytes <= ax_caches_here()->second) return 0;
+  return s->loops[s->vector].extent * 2 * AX_LINE_BYTES >= row * bytes ? row * bytes : 0;
+}
+
+/* Which lines come next nobody foresees, so each vector fetches its share of a row that comes later. */
+static void prefetch_row_looked_up(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer, uint32_t instance) {
+  enum { rows_ahead = 2, most_lines = 8 };
+  const ax_nest_schedule *s = nest->schedule;
+  const int64_t row = row_looked_up(s, a), extent = s->loops[s->vector].extent, share = (row + extent - 1) / extent;
+  const int64_t lines = (share * s->lanes + AX_LINE_BYTES - 1) / AX_LINE_BYTES;
+  LLVMBuilderRef b = nest->cg.builder;
+  if (row == 0 || lines > most_lines || nest->index[s->vector] == NULL) return;
+  const int64_t before = s->unrolled == s->vector ? (int64_t)instance * s->lanes : 0;
+  LLVMValueRef done = LLVMBuildMul(b, nest->index[s->vector], ax_cg_i64(&nest->cg, share), "");
+  for (int64_t line = 0; line < lines; line++)
+    prefetch_at(nest, pointer, LLVMBuildAdd(b, done, ax_cg_i64(&nest->cg, rows_ahead * row + before * share + line * AX_LINE_BYTES), ""));
+}
+
 /* Loads an element for each lane at that lane's own dynamic starts. A gather with 32-bit indices, if they are enough, is faster. */
 static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef mask) {
   const ax_nest_schedule *schedule = nest->schedule;
@@ -288,6 +323,7 @@ static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef 
   int64_t stride = a->stride[schedule->vector];
   const uint32_t bits = ax_dims_elems(slot->rank, slot->dims) <= INT32_MAX ? 32 : 64;
   LLVMValueRef offsets = stride == 0 ? NULL : ax_cg_iota(&nest->cg, bits, schedule->lanes, stride);
+  prefetch_row_looked_up(nest, a, pointer, instance);
   offsets = add_starts(nest, access, AX_NONE, instance, schedule->lanes, bits, offsets);
   if (alignment(element) < 4 && known_lanes(nest, mask) >= 0) return load_one_by_one(nest, element, pointer, offsets, known_lanes(nest, mask));
   LLVMValueRef pointers = LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
@@ -385,11 +421,7 @@ static void prefetch_rows(ax_nest *nest, const ax_nest_access *a, LLVMValueRef p
   enum { ahead = 4096 };
   const bool far = walks_far_rows(nest, a) || streams_from(nest, a);
   const int64_t bytes = far ? ahead : to_next_run(nest->schedule, a);
-  if (bytes == 0) return;
-  LLVMTypeRef type = LLVMTypeOf(pointer), i32 = LLVMInt32TypeInContext(nest->cg.context);
-  LLVMValueRef arguments[] = {ax_nest_advance(nest, ax_cg_int(&nest->cg, 8, 1), pointer, ax_cg_i64(&nest->cg, bytes)),
-                              LLVMConstInt(i32, 0, false), LLVMConstInt(i32, 3, false), LLVMConstInt(i32, 1, false)};
-  ax_cg_intrinsic(&nest->cg, "llvm.prefetch", &type, 1, arguments, 4);
+  if (bytes != 0) prefetch_at(nest, pointer, ax_cg_i64(&nest->cg, bytes));
 }
 
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
