@@ -127,14 +127,14 @@ static inline INLINED __m128 extreme_of_four(ax_scalar combine, __m128 a, __m128
 }
 
 static inline INLINED __m128 load_f32(const float *from, int64_t count) {
-  const __m128 pair = count >= 2 ? _mm_castpd_ps(_mm_load_sd((const double *)(const void *)from)) : _mm_load_ss(from);
+  const __m128 pair = count >= 2 ? _mm_castsi128_ps(_mm_loadl_epi64((const void *)from)) : _mm_load_ss(from);
   if (count == 4) return _mm_loadu_ps(from);
   return count == 3 ? _mm_movelh_ps(pair, _mm_load_ss(from + 2)) : pair;
 }
 
 static inline INLINED void store_f32(float *to, int64_t count, __m128 numbers) {
   if (count == 4) _mm_storeu_ps(to, numbers);
-  else if (count >= 2) _mm_storel_pi((__m64 *)(void *)to, numbers);
+  else if (count >= 2) _mm_storel_epi64((void *)to, _mm_castps_si128(numbers));
   else _mm_store_ss(to, numbers);
   if (count == 3) _mm_store_ss(to + 2, _mm_movehl_ps(numbers, numbers));
 }
