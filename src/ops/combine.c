@@ -120,7 +120,7 @@ static const volatile float hidden_one = 1;
 #if defined(__x86_64__)
 #define HAS_PACKED 1
 
-/* As NAME(one) of extremes. A comparison that does not hold for NaN has all bits, which is one, too. */
+/* As NAME(one) of extremes. Where either is NaN the comparison gives all bits, which is one, too. */
 static inline INLINED __m128 extreme_of_four(ax_scalar combine, __m128 a, __m128 b, float one) {
   const __m128 least = _mm_or_ps(_mm_min_ps(a, b), _mm_min_ps(b, a)), greatest = _mm_and_ps(_mm_max_ps(a, b), _mm_max_ps(b, a));
   return _mm_mul_ps(_mm_or_ps(combine == AX_SCALAR_MIN ? least : greatest, _mm_cmpunord_ps(a, b)), _mm_set1_ps(one));

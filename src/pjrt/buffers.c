@@ -140,16 +140,16 @@ ax_pjrt_error *ax_pjrt_buffer_array(ax_pjrt_buffer *buffer, ax_array **out) {
 
 static bool may_move(const ax_pjrt_buffer *buffer) { return buffer->may_move && buffer->held == 0 && buffer->array != NULL; }
 
-/* Counts a run. */
+/* Counts an argument. It is worth it once: of threads that come together one copies, and without memory for a copy all stays. */
 static bool is_worth_moving(ax_pjrt_buffer *buffer) {
   enum { enough = 8 };
   pthread_mutex_lock(&buffer->lock);
-  const bool worth = may_move(buffer) && ++buffer->runs >= enough;
+  const bool worth = may_move(buffer) && ++buffer->runs == enough;
   pthread_mutex_unlock(&buffer->lock);
   return worth;
 }
 
-/* Takes the array's place, unless somebody was told meanwhile where it lies. */
+/* Takes the array's place, unless somebody was told meanwhile where it lies; then later runs count again. */
 static void move_to(ax_pjrt_buffer *buffer, ax_array **array, ax_array *copy) {
   pthread_mutex_lock(&buffer->lock);
   const bool moves = may_move(buffer) && buffer->array == *array;
@@ -158,6 +158,8 @@ static void move_to(ax_pjrt_buffer *buffer, ax_array **array, ax_array *copy) {
     rest = buffer->array;
     buffer->array = ax_array_retain(copy);
     buffer->may_move = false;
+  } else {
+    buffer->runs = 0;
   }
   pthread_mutex_unlock(&buffer->lock);
   if (moves) {
@@ -336,10 +338,11 @@ static ax_pjrt_error *put_strided(ax_pjrt_client *client, const ax_sharding *whe
 
 /* Copies, unless the memory stays: then the buffer lies in it, and `done` comes about when it is gone. */
 static ax_pjrt_error *from_host(ax_pjrt_client_buffer_from_host_buffer_args *args, const ax_sharding *where, const ax_type *type,
-                                ax_array **out) {
+                                bool *is_lent, ax_array **out) {
   const bool dense = args->stride_count == 0 || is_dense(type, args->strides, args->stride_count);
   const bool stays = args->semantics == AX_PJRT_SHARED || args->semantics == AX_PJRT_SHARED_MUTABLE;
-  if (dense && stays && bytes_of(type) > 0 && (uintptr_t)args->data % ax_dtype_bytes(type->dtype) == 0) {
+  *is_lent = dense && stays && bytes_of(type) > 0 && (uintptr_t)args->data % ax_dtype_bytes(type->dtype) == 0;
+  if (*is_lent) {
     ax_pjrt_event_create_args create = {.struct_size = sizeof create};
     AX_PJRT_TRY(ax_pjrt_do_event_create(&create));
     ax_pjrt_event *given = ax_pjrt_event_retain(create.value);
@@ -389,12 +392,13 @@ ax_pjrt_error *ax_pjrt_do_client_buffer_from_host_buffer(ax_pjrt_client_buffer_f
   if (args->stride_count != 0 && args->stride_count != args->rank)
     return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%zu strides for %zu dimensions", args->stride_count, args->rank);
   AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(memory->device->description.id, &where)));
-  ax_pjrt_error *error = from_host(args, where, &type, &array);
+  bool is_lent = false;
+  ax_pjrt_error *error = from_host(args, where, &type, &is_lent, &array);
   ax_sharding_release(where);
   if (error == NULL) error = ax_pjrt_buffer_of(array, memory, &args->value);
   if (error == NULL) {
     args->value->order = order;
-    args->value->may_move = args->semantics == AX_PJRT_SHARED && lies_across_lines(args->data, &type);
+    args->value->may_move = args->semantics == AX_PJRT_SHARED && is_lent && lies_across_lines(args->data, &type);
     return NULL;
   }
   if (args->done != NULL) (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = args->done});

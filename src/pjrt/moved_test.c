@@ -18,19 +18,22 @@ typedef struct lent {
   float *data;
 } lent;
 
-static _Alignas(64) float memory[count + 16];
+static _Alignas(64) float memory[2 * count + 16];
 
-static lent lend(size_t offset, ax_pjrt_host_semantics semantics) {
+/* strides: NULL: dense. */
+static lent lend_by(size_t offset, ax_pjrt_host_semantics semantics, const int64_t *strides) {
   static const int64_t dims[] = {count};
   lent l = {.client = create(1), .data = memory + offset};
   for (int i = 0; i < count; i++) l.data[i] = (float)i;
   CALL(client_buffer_from_host_buffer, .of = l.client, .data = l.data, .element = AX_PJRT_F32, .dims = dims, .rank = 1, .semantics = semantics,
-       .device = device_of(l.client, 0));
+       .strides = strides, .stride_count = strides != NULL, .device = device_of(l.client, 0));
   l.buffer = client_buffer_from_host_buffer_args.value;
   l.done = client_buffer_from_host_buffer_args.done;
   expect_no_error("compile", compile(l.client, twice, "", 0, &l.loaded));
   return l;
 }
+
+static lent lend(size_t offset, ax_pjrt_host_semantics semantics) { return lend_by(offset, semantics, NULL); }
 
 static void end(lent l) {
   drop(l.buffer);
@@ -39,15 +42,22 @@ static void end(lent l) {
   destroy(l.client);
 }
 
+static void run_once(const lent *l, float *back) {
+  ax_pjrt_buffer *result, *const *const lists[] = {&l->buffer};
+  ax_pjrt_buffer **const outputs[] = {&result};
+  CALL(loaded_execute, .of = l->loaded, .arguments = lists, .device_count = 1, .argument_count = 1, .outputs = outputs);
+  read_buffer(result, back, count * sizeof *back);
+  drop(result);
+}
+
+static void run_any(const lent *l, int times) {
+  for (float back[count]; times > 0; times--) run_once(l, back);
+}
+
 static void run(const lent *l, int times) {
-  for (; times > 0; times--) {
-    ax_pjrt_buffer *result, *const *const lists[] = {&l->buffer};
-    ax_pjrt_buffer **const outputs[] = {&result};
-    float back[count];
-    CALL(loaded_execute, .of = l->loaded, .arguments = lists, .device_count = 1, .argument_count = 1, .outputs = outputs);
-    read_buffer(result, back, sizeof back);
+  for (float back[count]; times > 0; times--) {
+    run_once(l, back);
     for (int i = 0; i < count; i++) assert_float_equal(back[i], 2 * i, 0);
-    drop(result);
   }
 }
 
@@ -109,6 +119,15 @@ static void not_where_it_gains_nothing(void **state) {
   run(&aligned, 2 * enough);
   assert_false(is_given_back(&aligned));
   end(aligned);
+  const lent copied = lend_by(4, AX_PJRT_SHARED, (const int64_t[]){8}); /* every second number: the buffer has memory of its own */
+  hold(&copied);
+  const void *own = address_of(&copied);
+  let_go(&copied);
+  run_any(&copied, 2 * enough);
+  hold(&copied);
+  assert_ptr_equal(address_of(&copied), own);
+  let_go(&copied);
+  end(copied);
   const lent changing = lend(4, AX_PJRT_SHARED_MUTABLE);
   run(&changing, 2 * enough);
   assert_false(is_given_back(&changing));
@@ -133,7 +152,7 @@ static void while_threads_run(void **state) {
     let_go(&l);
   }
   for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
-  run(&l, 1);
+  run(&l, enough); /* the buffer may have been held each time that it was to move */
   assert_true(is_given_back(&l));
   end(l);
 }

@@ -112,7 +112,7 @@ struct ax_pjrt_buffer {
   uint32_t held;   /* external references: callers that know the memory's address */
   ax_array *kept;  /* of a buffer that was deleted or donated while it was held: its array, whose memory stays until nobody holds it */
   bool may_move;   /* the array lies in memory of the caller's, across lines of the cache, and nobody was told where */
-  uint32_t runs;   /* of one that may move: how many had it as an argument */
+  uint32_t runs;   /* of one that may move: how often it was an argument while nobody held it */
 };
 
 /* Takes the array over. */

@@ -304,10 +304,12 @@ static int64_t row_looked_up(const ax_nest_schedule *s, const ax_nest_access *a)
 static void prefetch_row_looked_up(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer, uint32_t instance) {
   enum { rows_ahead = 2, most_lines = 8 };
   const ax_nest_schedule *s = nest->schedule;
-  const int64_t row = row_looked_up(s, a), extent = s->loops[s->vector].extent, share = (row + extent - 1) / extent;
+  const int64_t row = row_looked_up(s, a), extent = s->loops[s->vector].extent;
+  if (row == 0 || extent == 0) return;
+  const int64_t share = (row + extent - 1) / extent;
   const int64_t lines = (share * s->lanes + AX_LINE_BYTES - 1) / AX_LINE_BYTES;
   LLVMBuilderRef b = nest->cg.builder;
-  if (row == 0 || lines > most_lines || nest->index[s->vector] == NULL) return;
+  if (lines > most_lines || nest->index[s->vector] == NULL) return;
   const int64_t before = s->unrolled == s->vector ? (int64_t)instance * s->lanes : 0;
   LLVMValueRef done = LLVMBuildMul(b, nest->index[s->vector], ax_cg_i64(&nest->cg, share), "");
   for (int64_t line = 0; line < lines; line++)
