@@ -138,9 +138,9 @@ static inline INLINED void NAME(run)(ax_scalar combine, const ax_combined *r) {
 /* A row of few elements, a constant: those that make no block are loaded before one is stored, so that no loop is left. */
 static inline INLINED void NAME(few)(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count,
                                 ELEMENT flushing) {
-  enum { few = 16 / sizeof(ELEMENT) > 1 ? 16 / sizeof(ELEMENT) : 2 };
-  const int64_t blocks = count / few * few;
-  ELEMENT rest[few];
+  enum { block = 16 / sizeof(ELEMENT) > 1 ? 16 / sizeof(ELEMENT) : 2 };
+  const int64_t blocks = count / block * block;
+  ELEMENT rest[block];
   (void)flushing; /* of extremes */
   if (count == 1) {
     NAME(single)(combine, to, from, flushing);
@@ -155,10 +155,10 @@ static inline INLINED void NAME(few)(ax_scalar combine, ELEMENT *restrict to, co
 #endif
   if (blocks > 0) NAME(some)(combine, to, from, blocks, flushing);
 #pragma GCC unroll 16
-  for (int k = 0; k < few; k++)
+  for (int k = 0; k < block; k++)
     if (blocks + k < count) rest[k] = COMBINED(to[blocks + k], from[blocks + k]);
 #pragma GCC unroll 16
-  for (int k = 0; k < few; k++)
+  for (int k = 0; k < block; k++)
     if (blocks + k < count) to[blocks + k] = rest[k];
 }
 

@@ -104,13 +104,13 @@ static ax_status lower_complex(ax_lower *lower, const ax_eqn *eqn, const uint32_
   enum { few_elems = 1 << 10 };
   const ax_type *x = ax_lower_type(lower, in[0]);
   const bool known = ax_lower_has_parts(lower, in[0]),
-             same = same_memory(&lower->program->types[eqn->in[0]], &((const transpose_params *)eqn->params)->permutation);
+             same = same_memory(&lower->program->types[eqn->in[0]], ax_transposed_dims(eqn));
   const bool few = ax_type_elems(x) < few_elems, wide = x->dtype == AX_C128;
   uint32_t from, to;
   if ((known && (same || few)) || (wide && few && !same)) return ax_complex_parts(lower, eqn, in, out);
   if (same) return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
-  if (wide) return ax_lower_transpose_wide(lower, &((const transpose_params *)eqn->params)->permutation, in[0], out[0]);
+  if (wide) return ax_lower_transpose_wide(lower, ax_transposed_dims(eqn), in[0], out[0]);
   AX_TRY(ax_lower_as_words(lower, in[0], &from));
   AX_TRY(ax_lower_as_words(lower, out[0], &to));
   return move(lower, eqn, from, to);

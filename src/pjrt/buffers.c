@@ -336,13 +336,20 @@ static ax_pjrt_error *put_strided(ax_pjrt_client *client, const ax_sharding *whe
   return error;
 }
 
-/* Copies, unless the memory stays: then the buffer lies in it, and `done` comes about when it is gone. */
-static ax_pjrt_error *from_host(ax_pjrt_client_buffer_from_host_buffer_args *args, const ax_sharding *where, const ax_type *type,
-                                bool *is_lent, ax_array **out) {
-  const bool dense = args->stride_count == 0 || is_dense(type, args->strides, args->stride_count);
+static bool comes_dense(const ax_pjrt_client_buffer_from_host_buffer_args *args, const ax_type *type) {
+  return args->stride_count == 0 || is_dense(type, args->strides, args->stride_count);
+}
+
+/* Whether the memory stays, and the buffer can lie in it. */
+static bool is_lent(const ax_pjrt_client_buffer_from_host_buffer_args *args, const ax_type *type) {
   const bool stays = args->semantics == AX_PJRT_SHARED || args->semantics == AX_PJRT_SHARED_MUTABLE;
-  *is_lent = dense && stays && bytes_of(type) > 0 && (uintptr_t)args->data % ax_dtype_bytes(type->dtype) == 0;
-  if (*is_lent) {
+  return stays && comes_dense(args, type) && bytes_of(type) > 0 && (uintptr_t)args->data % ax_dtype_bytes(type->dtype) == 0;
+}
+
+/* Copies, unless the memory is lent: then `done` comes about when it is given back. */
+static ax_pjrt_error *from_host(ax_pjrt_client_buffer_from_host_buffer_args *args, const ax_sharding *where, const ax_type *type,
+                                ax_array **out) {
+  if (is_lent(args, type)) {
     ax_pjrt_event_create_args create = {.struct_size = sizeof create};
     AX_PJRT_TRY(ax_pjrt_do_event_create(&create));
     ax_pjrt_event *given = ax_pjrt_event_retain(create.value);
@@ -355,8 +362,8 @@ static ax_pjrt_error *from_host(ax_pjrt_client_buffer_from_host_buffer_args *arg
     args->done = NULL;
     return error;
   }
-  AX_PJRT_TRY(dense ? put(args->of, where, type, args->data, out)
-                    : put_strided(args->of, where, type, args->data, args->strides, out));
+  AX_PJRT_TRY(comes_dense(args, type) ? put(args->of, where, type, args->data, out)
+                                      : put_strided(args->of, where, type, args->data, args->strides, out));
   args->done = ax_pjrt_event_now(NULL);
   if (args->done != NULL) return NULL;
   ax_array_release(*out);
@@ -364,9 +371,9 @@ static ax_pjrt_error *from_host(ax_pjrt_client_buffer_from_host_buffer_args *arg
 }
 
 /* Short arrays gain too little. */
-static bool lies_across_lines(const void *data, const ax_type *type) {
+static bool gains_by_moving(const ax_pjrt_client_buffer_from_host_buffer_args *args, const ax_type *type) {
   enum { least = 4096 };
-  return (uintptr_t)data % AX_LINE_BYTES != 0 && bytes_of(type) >= least;
+  return args->semantics == AX_PJRT_SHARED && is_lent(args, type) && (uintptr_t)args->data % AX_LINE_BYTES != 0 && bytes_of(type) >= least;
 }
 
 /* The order that a caller wants of a buffer. */
@@ -392,13 +399,12 @@ ax_pjrt_error *ax_pjrt_do_client_buffer_from_host_buffer(ax_pjrt_client_buffer_f
   if (args->stride_count != 0 && args->stride_count != args->rank)
     return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%zu strides for %zu dimensions", args->stride_count, args->rank);
   AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(memory->device->description.id, &where)));
-  bool is_lent = false;
-  ax_pjrt_error *error = from_host(args, where, &type, &is_lent, &array);
+  ax_pjrt_error *error = from_host(args, where, &type, &array);
   ax_sharding_release(where);
   if (error == NULL) error = ax_pjrt_buffer_of(array, memory, &args->value);
   if (error == NULL) {
     args->value->order = order;
-    args->value->may_move = args->semantics == AX_PJRT_SHARED && is_lent && lies_across_lines(args->data, &type);
+    args->value->may_move = gains_by_moving(args, &type);
     return NULL;
   }
   if (args->done != NULL) (void)ax_pjrt_do_event_destroy(&(ax_pjrt_event_destroy_args){.of = args->done});

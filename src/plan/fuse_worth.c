@@ -51,31 +51,31 @@ static int64_t pitch_of(const ax_loop_kernel *kernel, uint32_t slot, const ax_po
   return ax_affine_of(kernel->slots[slot].rank, kernel->slots[slot].dims, at, &address) ? address.coef[dim] : 0;
 }
 
+/* The innermost dimension of more than one element; the rank: there is none. */
+static uint32_t innermost(const ax_loop_kernel *kernel) {
+  uint32_t inner = kernel->rank;
+  while (inner > 0 && kernel->dims[inner - 1] == 1) inner--;
+  return inner > 0 ? inner - 1 : kernel->rank;
+}
+
 bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer, uint32_t slot) {
   enum { again = 8 };
   const ax_expr *from = &producer->exprs[store->expr];
   const int64_t elems = ax_dims_elems(consumer->slots[slot].rank, consumer->slots[slot].dims);
-  uint32_t inner = consumer->rank, stored = AX_NONE;
+  const uint32_t inner = innermost(consumer);
+  uint32_t stored = AX_NONE;
   bool along = false;
-  while (inner > 0 && consumer->dims[inner - 1] == 1) inner--;
-  if (inner == 0 || from->op != AX_LEAF_LOAD || ax_dims_elems(consumer->rank, consumer->dims) / again < elems) return false;
+  if (inner == consumer->rank || from->op != AX_LEAF_LOAD || ax_dims_elems(consumer->rank, consumer->dims) / again < elems) return false;
   for (uint32_t i = 0; i < consumer->expr_count; i++) {
     const ax_expr *load = &consumer->exprs[i];
     if (load->op != AX_LEAF_LOAD || load->slot != slot || load->arg[0] != AX_NONE) continue;
-    along = along || pitch_of(consumer, slot, load->at, inner - 1) == 1;
+    along = along || pitch_of(consumer, slot, load->at, inner) == 1;
   }
   for (uint32_t d = 0; d < producer->rank; d++)
     if (producer->dims[d] > 1 && pitch_of(producer, store->slot, store->at, d) == 1) stored = d;
   if (!along || stored == AX_NONE) return false;
   const int64_t pitch = pitch_of(producer, from->slot, from->at, stored);
   return pitch > 1 || pitch < -1;
-}
-
-/* The innermost dimension of more than one element; the rank: there is none. */
-static uint32_t innermost(const ax_loop_kernel *kernel) {
-  uint32_t inner = kernel->rank;
-  while (inner > 0 && kernel->dims[inner - 1] == 1) inner--;
-  return inner > 0 ? inner - 1 : kernel->rank;
 }
 
 static bool takes_rows(const ax_loop_kernel *kernel, uint32_t along) {
@@ -142,9 +142,9 @@ bool ax_kernel_guards(const ax_loop_kernel *consumer, uint32_t slot) {
 
 uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel) {
   bool differs[AX_MOST_EXPRS]; /* by node: along the rows */
-  uint32_t found = 0, along = kernel->rank;
-  while (along > 0 && kernel->dims[along - 1] == 1) along--;
-  if (kernel->expr_count > AX_MOST_EXPRS || along == 0) return 0;
+  const uint32_t along = innermost(kernel);
+  uint32_t found = 0;
+  if (kernel->expr_count > AX_MOST_EXPRS || along == kernel->rank) return 0;
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *expr = &kernel->exprs[i];
     const uint32_t rank = expr->op == AX_LEAF_LOAD ? kernel->slots[expr->slot].rank : 0;
@@ -152,9 +152,9 @@ uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel) {
     for (int k = 0; k < 3; k++) here = here || (expr->arg[k] != AX_NONE && differs[expr->arg[k]]);
     for (uint32_t d = 0; d < rank; d++) {
       computed = computed || (expr->at[d].dynamic != AX_NONE && differs[expr->at[d].dynamic]);
-      here = here || expr->at[d].dim == (int)along - 1;
+      here = here || expr->at[d].dim == (int)along;
     }
-    differs[i] = here || computed || (expr->op == AX_LEAF_INDEX && expr->imm == (int64_t)along - 1);
+    differs[i] = here || computed || (expr->op == AX_LEAF_INDEX && expr->imm == (int64_t)along);
     found += computed;
   }
   return found;

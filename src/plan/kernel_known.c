@@ -72,7 +72,7 @@ static ax_ex float_number(ax_loop_kernel *kernel, ax_dtype dtype, double value) 
   return ax_kernel_const(kernel, dtype, bits);
 }
 
-/* Whether it and its inverse are normal numbers of f32, and so of bf16 and f64, whatever the thread flushes. */
+/* Of either sign, such that it and its inverse are normal numbers of f32, and so of bf16 and f64, whatever the thread flushes. */
 static bool is_power_of_two(double value, int *exponent) {
   return fabs(frexp(value, exponent)) == 0.5 && *exponent > FLT_MIN_EXP && *exponent < FLT_MAX_EXP - 2;
 }

@@ -7,10 +7,7 @@ LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype, uint32_t lan
 }
 
 static bool walks_along(const ax_nest_schedule *s, const ax_nest_access *access) {
-  const ax_slot *slot = &s->kernel->slots[access->slot];
-  for (uint32_t d = 0; d < slot->rank; d++)
-    if (access->at[d].dynamic != AX_NONE) return false;
-  return access->offset == 0 && access->stride[s->vector] == 1 && !access->transposed;
+  return !ax_access_has_starts(s, access) && access->offset == 0 && access->stride[s->vector] == 1 && !access->transposed;
 }
 
 bool ax_nest_walks_once(const ax_nest_schedule *s, uint32_t slot, int64_t elems) {

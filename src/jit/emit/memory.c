@@ -394,10 +394,8 @@ static bool walks_far_rows(const ax_nest *nest, const ax_nest_access *a) {
   const ax_slot *slot = &nest->schedule->kernel->slots[a->slot];
   const ax_loop *row = &nest->schedule->loops[nest->schedule->vector];
   const int64_t bytes = (int64_t)ax_dtype_bytes(slot->dtype);
-  bool starts = false;
   if (nest->inside == NULL || nest->inside->unrolled || row->extent < least_row / bytes) return false;
-  for (uint32_t d = 0; d < slot->rank; d++) starts = starts || a->at[d].dynamic != AX_NONE;
-  return nest->inside->far[a->slot] || (starts && ax_dims_elems(slot->rank, slot->dims) >= ax_caches_here()->far_rows / bytes);
+  return nest->inside->far[a->slot] || (ax_access_has_starts(nest->schedule, a) && ax_dims_elems(slot->rank, slot->dims) >= ax_caches_here()->far_rows / bytes);
 }
 
 /* In shape RUNS (jit/nest/schedule.h), if the array is too large for the caches near the core: the bytes from one of the rows that

@@ -171,11 +171,8 @@ static bool gathers_short_elements(const ax_nest_schedule *s) {
 }
 
 static bool looks_up(const ax_nest_schedule *s) {
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    const ax_expr *load = &s->kernel->exprs[id];
-    for (uint32_t d = 0; s->live[id] && load->op == AX_LEAF_LOAD && d < s->kernel->slots[load->slot].rank; d++)
-      if (load->at[d].dynamic != AX_NONE) return true;
-  }
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++)
+    if (s->accesses[id].live && ax_access_has_starts(s, &s->accesses[id])) return true;
   return false;
 }
 

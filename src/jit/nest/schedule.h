@@ -133,6 +133,12 @@ AX_MUST_USE ax_status ax_nest_schedule_take_bits(ax_nest_schedule *schedule, ax_
 uint64_t ax_access_deps(const ax_nest_schedule *schedule, const ax_nest_access *access);
 /* The loops that the access's dynamic starts depend on, of a store too. */
 uint64_t ax_access_starts(const ax_nest_schedule *schedule, const ax_nest_access *access);
+/* Whether it has any, which need not depend on loops. */
+static inline bool ax_access_has_starts(const ax_nest_schedule *schedule, const ax_nest_access *access) {
+  for (uint32_t d = 0; d < schedule->kernel->slots[access->slot].rank; d++)
+    if (access->at[d].dynamic != AX_NONE) return true;
+  return false;
+}
 static inline bool ax_access_is_moved(const ax_nest_access *access, uint32_t loop) { return access->moved >> loop & 1; }
 
 bool ax_nest_schedule_can_pair(
