@@ -226,9 +226,18 @@ static ax_status run_part(const void *data, void *const *memory, uint32_t part) 
   return done ? AX_OK : AX_OUT_OF_MEMORY;
 }
 
+/* Lines whose length has a large prime factor are transformed by products of longer ones. */
+static bool has_large_factor(int64_t n) {
+  enum { large = 50 };
+  for (int64_t p = 2; p < large && p * p <= n; p++)
+    while (n % p == 0) n /= p;
+  return n > large;
+}
+
 /* Nanoseconds of one group, roughly. */
 static double group_time(const transform *t) {
-  const double n = (double)t->job.n, each = (n * log2(n + 1) / 4 + 10) * (n > 1 << 17 ? 2 : 1) * (t->key.wide ? 2 : 1) * (t->key.real ? 0.5 : 1);
+  const double n = (double)t->job.n, far = n > 1 << 17 ? 2 : 1, longer = has_large_factor(t->job.n) ? 3 : 1,
+               each = (n * log2(n + 1) / 5.5 + 10) * far * longer * (t->key.wide ? 1.7 : 1) * (t->key.real ? 0.5 : 1);
   return t->at_once > 1 ? each * (t->key.wide ? 4 : 8) : each;
 }
 

@@ -122,7 +122,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
                                .code = factor_one,
                                .call = {.dtype = x->dtype, .n = x->dims[x->rank - 1]},
                                .batch_rank = x->rank - 2,
-                               .time = 50 + 10 * n + n * n + n * n * n / ax_matrix_rate(x->dtype, 90)};
+                               .time = 50 + 10 * n + n * n + n * n * n / ax_matrix_rate(x->dtype, 130)};
   AX_TRY(ax_lapack_of(x->dtype, &routine.call.lapack));
   ax_small_code(&routine, AX_SMALL_CHOLESKY);
   return ax_lower_matrices(lower, &routine, in, 1, out, 1);

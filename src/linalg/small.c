@@ -124,7 +124,7 @@ void ax_small_code(ax_matrix_routine *routine, ax_small which) {
   routine->overwritten = s.overwritten;
   routine->work_bytes = 0;
   const double parts = ax_is_complex(call->dtype) ? 2 : 1; /* of a number; a product of two has as many as these have together */
-  routine->time = (8 + 0.6 * s.elems * parts + 0.07 * s.steps * parts * parts) * (ax_part_dtype(call->dtype) == AX_F32 ? 1 : 2);
+  routine->time = (8 + 0.6 * s.elems * parts + 0.02 * s.steps * parts * parts) * (ax_part_dtype(call->dtype) == AX_F32 ? 1 : 2);
   uint32_t bytes = 64;
   while (!ax_small_by(routine, which, bytes)) bytes /= 2;
   if (ax_is_complex(call->dtype) && (call->m > most_beside || call->n > most_beside)) routine->lanes = NULL;

@@ -9,7 +9,7 @@
 #include "machine/features.h"
 #include "machine/system.h"
 
-static const char file_name[] = "speeds", head[] = "axle speeds 2\nof ", last[] = "sum ";
+static const char file_name[] = "speeds", head[] = "axle speeds 3\nof ", last[] = "sum ";
 enum { most_bytes = 4096, first_speed = AX_FACT_READ, no_speed = AX_FACT_MESSAGE };
 
 /* --- What identifies the machine --- */

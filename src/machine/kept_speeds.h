@@ -1,7 +1,7 @@
 /* Measured speeds, kept for later processes in the folder of compiled code, which must belong to the user alone (base/folder.h).
    The file "speeds" is a text:
 
-     axle speeds 1
+     axle speeds 3
      of 5f0c..           what identifies the machine: the processor, its caches, the processors of this process, its quota
      read 24913420288    a fact a line, in its own unit
      ..
