@@ -11,6 +11,7 @@
 #include "assemble/nests.h"
 #include "ir/transform.h"
 #include "plan/contract.h"
+#include "xform/narrow.h"
 
 /* The state of a build, as far as the passes have come. */
 typedef struct build {
@@ -143,6 +144,7 @@ static const pass passes[] = {
     {"partition", .program = ax_program_partition}, /* one shard_map over the whole mesh */
     {"ungroup", .change = ungroup},                 /* collectives over groups become collectives over axes */
     {"body", .change = take_body},                  /* the program of each device, simplified */
+    {"narrow", .program = ax_program_narrow},       /* what is read of arrays */
     {"sums", .change = leave_loops},                /* over devices, behind loops instead of in each iteration */
     {"calls", .change = loop_calls},                /* of functions that call each other often, steps of loops */
     {"lower", .change = lower},                     /* operations on buffers */

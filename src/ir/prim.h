@@ -218,6 +218,20 @@ typedef struct ax_rewrite_args {
   ax_value *out;
 } ax_rewrite_args;
 
+/* --- part: a box of a result whose elements' places say what they are (others follow from `shard`), from boxes of the operands. First
+   only the question: which boxes these are. Returns false where the whole is needed. --- */
+typedef struct ax_box { /* by dimension: the indices from low on, below high */
+  int64_t low[AX_MAX_RANK], high[AX_MAX_RANK];
+} ax_box;
+typedef struct ax_part_args {
+  const ax_eqn *eqn;
+  const ax_type *types; /* by value id */
+  const ax_box *box;    /* of the one result; it has elements */
+  ax_box *in;           /* filled in, by operand; each starts as the whole operand. Nothing is needed of one whose box is empty */
+  const ax_value *values; /* by operand: those boxes, in the trace in progress; NULL: only the question */
+  ax_value *out;
+} ax_part_args;
+
 /* --- ungroup: an equation over groups of members, as equations over all members along its axes. Bound in the trace in progress.
    --- */
 typedef struct ax_ungroup_args {
@@ -298,7 +312,7 @@ typedef struct ax_step ax_step;         /* kernel/step.h */
 typedef struct ax_hlo_form ax_hlo_form; /* hlo/hlo.h */
 typedef struct ax_hlo_reader ax_hlo_reader; /* hlo/read.h */
 
-/* No rule but `links`, `rewrite`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex`, `keys`, `reads` and `step` is NULL: a shared
+/* No rule but `links`, `rewrite`, `part`, `prune`, `ungroup`, `block`, `rename`, `plain`, `complex`, `keys`, `reads` and `step` is NULL: a shared
    one (prim/rules.h) or the matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
@@ -338,6 +352,7 @@ struct ax_prim {
   void (*batch)(const ax_batch_args *args);
   void (*simplify)(const ax_simplify_args *args);
   bool (*rewrite)(const ax_rewrite_args *args); /* NULL: never */
+  bool (*part)(const ax_part_args *args); /* NULL: none, but what `shard` says */
   ax_status (*prune)(const ax_prune_args *args); /* of a REGION, and of what can compute fewer results; NULL: needed whole or not at all */
   void (*ungroup)(const ax_ungroup_args *args);  /* for a COLLECTIVE that takes groups; NULL: its axes have none */
   void (*shard)(const ax_shard_args *args);

@@ -11,6 +11,8 @@ typedef struct concatenate_params {
   int64_t dimension;
 } concatenate_params;
 
+int64_t ax_concatenated_dimension(const ax_eqn *eqn) { return ((const concatenate_params *)eqn->params)->dimension; }
+
 static ax_status infer(const ax_infer_args *args) {
   int64_t dimension = ((const concatenate_params *)args->params)->dimension, total = 0;
   const ax_type *first = &args->in[0];
@@ -149,6 +151,27 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return AX_OK;
 }
 
+/* --- part --- */
+
+/* Parts of some operands, or of one. */
+static bool part(const ax_part_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const uint32_t d = (uint32_t)ax_concatenated_dimension(eqn);
+  ax_value *parts = args->values != NULL ? ax_trace_alloc(eqn->in_count * sizeof parts[0]) : NULL;
+  uint32_t count = 0;
+  int64_t begin = 0;
+  for (uint32_t k = 0; k < eqn->in_count; k++) {
+    const int64_t size = args->types[eqn->in[k]].dims[d], low = args->box->low[d] - begin, high = args->box->high[d] - begin;
+    args->in[k] = *args->box;
+    args->in[k].low[d] = low < 0 ? 0 : low < size ? low : size;
+    args->in[k].high[d] = high < 0 ? 0 : high < size ? high : size;
+    if (parts != NULL && args->in[k].low[d] < args->in[k].high[d]) parts[count++] = args->values[k];
+    begin += size;
+  }
+  if (parts != NULL) args->out[0] = count == 1 ? parts[0] : ax_bind1(eqn->prim, eqn->params, parts, count);
+  return true;
+}
+
 static const ax_hlo_form form = {.op = "stablehlo.concatenate", .fields = AX_HLO_FIELDS({"dimension", "dimension"})};
 
 /* Operands of no elements are left out, as jnp.roll by 0 makes them, if one of the others spreads as the result does. */
@@ -189,6 +212,7 @@ const ax_prim ax_prim_concatenate = {
     .transpose = transpose,
     .batch = batch,
     .simplify = simplify,
+    .part = part,
     .shard = shard,
     .block = block,
     .lower = lower,

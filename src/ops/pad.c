@@ -242,6 +242,29 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return moved > 0 ? ax_lower_move(lower, x->rank, w.count, out[0], to, in[0], from) : AX_OK;
 }
 
+/* --- part --- */
+
+/* What is between elements stays whole. A box of padding alone is the value. */
+static bool part(const ax_part_args *args) {
+  pad_params p = *(const pad_params *)args->eqn->params;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  int64_t dims[AX_MAX_RANK];
+  bool none = false;
+  for (uint32_t d = 0; d < x->rank; d++) {
+    const int64_t size = x->dims[d], low = args->box->low[d] - p.low.v[d], high = args->box->high[d] - p.low.v[d];
+    if (p.interior.v[d] != 0) return false;
+    const int64_t first = low < 0 ? 0 : low < size ? low : size, end = high < 0 ? 0 : high < size ? high : size;
+    args->in[0].low[d] = first, args->in[0].high[d] = end;
+    p.low.v[d] = first - low, p.high.v[d] = high - end;
+    dims[d] = high - low;
+    none = none || first == end;
+  }
+  if (args->values == NULL) return true;
+  if (none) args->out[0] = ax_broadcast_in_dim(args->values[1], AX_LIST(x->rank, dims), NULL);
+  else args->out[0] = ax_bind1(args->eqn->prim, &p, args->values, 2);
+  return true;
+}
+
 static const ax_hlo_form form = {
     .op = "stablehlo.pad",
     .fields = AX_HLO_FIELDS({"edge_padding_low", "low"}, {"edge_padding_high", "high"}, {"interior_padding", "interior"})};
@@ -264,6 +287,7 @@ const ax_prim ax_prim_pad = {
     .transpose = transpose,
     .batch = batch,
     .simplify = simplify,
+    .part = part,
     .shard = shard,
     .block = block,
     .lower = lower,

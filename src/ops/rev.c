@@ -106,6 +106,19 @@ static void block(const ax_block_args *args) {
   args->out[0] = y;
 }
 
+static bool part(const ax_part_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const ax_type *x = &args->types[eqn->in[0]];
+  args->in[0] = *args->box;
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (!ax_dims_has(dimensions_of(eqn), d)) continue;
+    args->in[0].low[d] = x->dims[d] - args->box->high[d];
+    args->in[0].high[d] = x->dims[d] - args->box->low[d];
+  }
+  if (args->values != NULL) args->out[0] = ax_bind1(eqn->prim, eqn->params, args->values, 1);
+  return true;
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &lower->program->types[eqn->in[0]];
   ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
@@ -134,6 +147,7 @@ const ax_prim ax_prim_rev = {
     .transpose = transpose,
     .batch = batch,
     .simplify = simplify,
+    .part = part,
     .shard = shard,
     .block = block,
     .lower = lower,

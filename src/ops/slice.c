@@ -50,9 +50,47 @@ static ax_status eval(const ax_eval_args *args) {
   return AX_OK;
 }
 
+/* --- simplify --- */
+
+/* A slice of a slice is one. */
+static void of_slice(const ax_simplify_args *args, const ax_eqn *inner) {
+  const slice_params *first = inner->params;
+  const ax_dims *starts = &first->start_indices;
+  slice_params p = *(const slice_params *)args->eqn->params;
+  const ax_type *x = &args->types[inner->in[0]], *y = &args->types[args->eqn->out];
+  for (uint32_t d = 0; d < y->rank; d++) {
+    const int64_t by = step_of(first, d, x->dims), step = step_of(&p, d, args->types[inner->out].dims), start = p.start_indices.v[d];
+    p.start_indices.v[d] = starts->v[d] + (y->dims[d] > 0 ? start * by : 0);
+    p.limit_indices.v[d] = p.start_indices.v[d] + (y->dims[d] > 0 ? (y->dims[d] - 1) * by * step + 1 : 0);
+    p.strides.v[d] = y->dims[d] > 1 ? by * step : 1;
+  }
+  ax_simplify_replace(args, 0, inner->in[0], &p);
+}
+
+/* A slice of what one operand gave to a concatenation is a slice of the operand, if that spreads as the whole. */
+static void of_concatenation(const ax_simplify_args *args, const ax_eqn *inner) {
+  const uint32_t d = (uint32_t)ax_concatenated_dimension(inner);
+  slice_params p = *(const slice_params *)args->eqn->params;
+  int64_t begin = 0;
+  for (uint32_t k = 0; k < inner->in_count; k++) {
+    const ax_type *operand = &args->types[inner->in[k]];
+    const int64_t end = begin + operand->dims[d];
+    if (p.start_indices.v[d] >= begin && p.limit_indices.v[d] <= end && end > begin) {
+      p.start_indices.v[d] -= begin, p.limit_indices.v[d] -= begin;
+      if (ax_spread_equal(&operand->spread, &args->types[inner->out].spread)) ax_simplify_replace(args, 0, inner->in[k], &p);
+      return;
+    }
+    begin = end;
+  }
+}
+
 /* All of x is x. */
 static void simplify(const ax_simplify_args *args) {
-  uint32_t x = args->eqn->in[0];
+  const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_concatenate);
+  if (inner != NULL) of_concatenation(args, inner);
+  inner = ax_simplify_operand(args, 0, &ax_prim_slice);
+  if (inner != NULL) of_slice(args, inner);
+  const uint32_t x = args->eqn->in[0];
   if (ax_same_shape(&args->types[x], &args->types[args->eqn->out])) args->same[0] = x;
 }
 
@@ -74,6 +112,24 @@ static bool rewrite(const ax_rewrite_args *args) {
     start[to] = p->start_indices.v[d], limit[to] = p->limit_indices.v[d], strides[to] = p->strides.v[d];
   }
   args->out[0] = (ax_transpose)(ax_slice(args->values[inner->in[0]], start, limit, strides), x->rank, permutation->v);
+  return true;
+}
+
+/* --- part --- */
+
+static bool part(const ax_part_args *args) {
+  const slice_params *p = args->eqn->params;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  int64_t start[AX_MAX_RANK] = {0}, limit[AX_MAX_RANK], strides[AX_MAX_RANK];
+  bool all = true;
+  for (uint32_t d = 0; d < x->rank; d++) {
+    strides[d] = step_of(p, d, x->dims);
+    args->in[0].low[d] = p->start_indices.v[d] + args->box->low[d] * strides[d];
+    args->in[0].high[d] = p->start_indices.v[d] + (args->box->high[d] - 1) * strides[d] + 1;
+    limit[d] = args->in[0].high[d] - args->in[0].low[d];
+    all = all && (strides[d] == 1 || limit[d] == 1);
+  }
+  if (args->values != NULL) args->out[0] = all ? args->values[0] : ax_slice(args->values[0], start, limit, strides);
   return true;
 }
 
@@ -227,6 +283,7 @@ const ax_prim ax_prim_slice = {
     .batch = batch,
     .simplify = simplify,
     .rewrite = rewrite,
+    .part = part,
     .shard = shard,
     .block = block,
     .lower = lower,

@@ -60,7 +60,7 @@ static void pretend(const char *text) {
 static void by_what_the_machine_takes(void **state) {
   (void)state;
   const ax_type sixteenth = TEST_TYPE(AX_F32, 1 << 16), quarter = TEST_TYPE(AX_F32, 1 << 18), long_sum = TEST_TYPE(AX_F32, 1 << 22);
-  pretend("mixed 7 Gflop/s\n");
+  pretend("mixed 8 Gflop/s\n");
   expect(add, NULL, sixteenth, "i0 in 4");
   expect(add, NULL, quarter, "i0 in 10");
   expect(sum, &(sum_case){{0}, 1}, long_sum, "i0 in 16; i0 in 1");

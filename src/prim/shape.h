@@ -21,6 +21,7 @@ ax_dims ax_dims_others(uint32_t rank, const ax_dims *a, const ax_dims *b);
 ax_dims ax_dims_left(const ax_type *x, const ax_dims *axes);
 /* The permutation of a transpose equation: by result dimension, the operand's dimension. */
 const ax_dims *ax_transposed_dims(const ax_eqn *eqn);
+int64_t ax_concatenated_dimension(const ax_eqn *eqn);
 
 /* --- For infer --- */
 /* An array type; refuses negative dimensions and an unknown dtype. */

@@ -250,6 +250,8 @@ static void what_stays(void **state) {
       "{ lambda x:f32[2,3]. let y:f32[3,2] = reshape[new_sizes=(3, 2)] x z:f32[2,3] = transpose[permutation=(1, 0)] y in (z,) }",
       "{ lambda x:f32[]. let y:f32[] = stop_gradient x in (y,) }",
       "{ lambda x:f32[2,3] y:f32[1,3]. let z:f32[3,3] = concatenate[dimension=0] x y in (z,) }",
+      "{ lambda x:f32[2,3] y:f32[1,3]. let a:f32[3,3] = concatenate[dimension=0] x y " /* of both */
+      "z:f32[2,3] = slice[start_indices=(1,0) limit_indices=(3,3) strides=(1,1)] a in (z,) }",
       "{ lambda x:f32[4,6]. let y:f32[6,4] = transpose[permutation=(1, 0)] x " /* a large part */
       "z:f32[3,4] = slice[start_indices=(1, 0) limit_indices=(4, 4) strides=(1, 1)] y in (z,) }",
       "{ lambda x:f32[3]. let y:f32[3] = pad[low=(1,) high=(-1,) interior=(0,)] x 0.0:f32[] in (y,) }",
@@ -292,6 +294,15 @@ static void chains(void **state) {
       "{ lambda x:f32[9,2,5]. let a:f32[5,9,2] = transpose[permutation=(2, 0, 1)] x "
       "c:f32[4,2,1] = slice[start_indices=(1, 0, 3) limit_indices=(9, 2, 4) strides=(2, 1, 1)] x "
       "b:f32[1,4,2] = transpose[permutation=(2, 0, 1)] c in (a, b) }");
+  simplifies_to("{ lambda x:f32[20,3]. let a:f32[6,2] = slice[start_indices=(2,1) limit_indices=(20,3) strides=(3,1)] x "
+                "b:f32[2,1] = slice[start_indices=(1,1) limit_indices=(5,2) strides=(2,1)] a in (b,) }",
+                "{ lambda x:f32[20,3]. let b:f32[2,1] = slice[start_indices=(5,2) limit_indices=(12,3) strides=(6,1)] x in (b,) }");
+  simplifies_to("{ lambda x:f32[2,3] y:f32[2,4]. let a:f32[2,7] = concatenate[dimension=1] x y "
+                "b:f32[1,2] = slice[start_indices=(1,4) limit_indices=(2,7) strides=(1,2)] a in (b,) }",
+                "{ lambda x:f32[2,3] y:f32[2,4]. let b:f32[1,2] = slice[start_indices=(1,1) limit_indices=(2,4) strides=(1,2)] y in (b,) }");
+  simplifies_to("{ lambda x:f32[2,3] y:f32[2,4]. let a:f32[2,7] = concatenate[dimension=1] x y "
+                "b:f32[2,4] = slice[start_indices=(0,3) limit_indices=(2,7) strides=(1,1)] a in (b,) }",
+                "{ lambda x:f32[2,3] y:f32[2,4]. let in (y,) }");
   simplifies_to(
       "{ lambda x:bf16[]. let a:f32[] = convert_element_type[dtype=f32] x b:s8[] = convert_element_type[dtype=s8] a in (b,) }",
       "{ lambda x:bf16[]. let b:s8[] = convert_element_type[dtype=s8] x in (b,) }");
