@@ -556,6 +556,35 @@ static void look_ups_in_rows_of_their_own(void **state) {
   }
 }
 
+/* y = table[p] where a mask holds that seldom does, of which each of four arrays has a part; else another number. Also sums over j, and look-ups by
+   what was looked up. */
+static void look_ups_that_few_want(void **state) {
+  static const int64_t shapes[][2] = {{3, 211}, {40, 8}, {700, 5}, {1, 4000}, {129, 64}};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_S32, AX_U8, AX_BF16};
+  (void)state;
+  random_state = 1;
+  for (uint32_t i = 0; i < AX_COUNT(shapes) * AX_COUNT(dtypes) * 4; i++) {
+    const int64_t *dims = shapes[i % AX_COUNT(shapes)], table[] = {300};
+    const ax_dtype dtype = dtypes[i / AX_COUNT(shapes) % AX_COUNT(dtypes)];
+    const bool sums = i / AX_COUNT(shapes) / AX_COUNT(dtypes) % 2 == 1, twice = i / AX_COUNT(shapes) / AX_COUNT(dtypes) / 2 == 1;
+    ax_arena arena = {0};
+    ax_loop_kernel *k = ax_kernel_create(&arena, 2, sums, dims);
+    ax_position at[2], looked = {.dim = -1, .limit = 299};
+    ax_at_identity(at, 2);
+    ax_ex mask = ax_kernel_load(k, ax_kernel_slot(k, AX_BOOL, 2, dims), at);
+    for (int part = 0; part < 3; part++)
+      mask = ax_kernel_op(k, AX_SCALAR_AND, AX_BOOL, mask, ax_kernel_load(k, ax_kernel_slot(k, AX_BOOL, 2, dims), at), AX_NONE);
+    looked.dynamic = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S64, ax_kernel_load(k, ax_kernel_slot(k, AX_S32, 2, dims), at), AX_NONE, AX_NONE);
+    if (twice) looked.dynamic = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S64, ax_kernel_load(k, ax_kernel_slot(k, AX_S32, 1, table), &looked), AX_NONE, AX_NONE);
+    const ax_ex found = ax_kernel_load(k, ax_kernel_slot(k, dtype, 1, table), &looked), other = to_dtype(k, ax_kernel_const(k, AX_S32, 3), dtype);
+    const ax_ex y = ax_kernel_op(k, AX_SCALAR_SELECT, dtype, mask, ax_kernel_op(k, AX_SCALAR_ADD, dtype, found, found, AX_NONE), other);
+    ax_kernel_store(k, ax_kernel_slot(k, dtype, 2 - sums, dims), at, y, sums ? AX_SCALAR_ADD : AX_SCALAR_NONE);
+    assert_false(k->failed);
+    try_kernel(k);
+    ax_arena_deinit(&arena);
+  }
+}
+
 /* Sums of a number that is the same in all of the many steps, which LLVM must not compute itself: they take no more memory than others. */
 static void long_sums_of_constants(void **state) {
   static const int64_t shapes[][3] = {{1, 16, 1 << 20}, {1, 1, 1 << 20}, {2, 3, 300000}};
@@ -589,6 +618,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels), cmocka_unit_test(orders_of_dimensions),
                                      cmocka_unit_test(sums_of_stencils), cmocka_unit_test(padded_short_rows),
                                      cmocka_unit_test(stores_that_start_where_loads_say), cmocka_unit_test(look_ups_in_rows_of_their_own),
+                                     cmocka_unit_test(look_ups_that_few_want),
                                      cmocka_unit_test(long_sums_of_constants)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

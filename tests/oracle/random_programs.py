@@ -451,9 +451,20 @@ def wide(x):
     return x.astype(np.complex128) if x.dtype.kind == "c" else x.astype(np.float64)
 
 
-def eps_of(x):
-    dtype = np.asarray(x).dtype
+def eps_of_type(dtype):
+    if dtype == jax.dtypes.float0:
+        return 0.0
     return 0.0 if dtype.kind in "biu" else float(ml_dtypes.finfo(np.float32 if dtype == np.complex64 else np.float64 if dtype == np.complex128 else dtype).eps)
+
+
+def eps_of(x):
+    return eps_of_type(np.asarray(x).dtype)
+
+
+def dtypes_in(function, inputs):
+    """Of arguments and of values on the way: what was rounded to bf16 once is as good as bf16."""
+    program = jax.make_jaxpr(function)(*inputs)
+    return {v.aval.dtype for v in program.jaxpr.invars + [v for e in program.jaxpr.eqns for v in e.outvars] if isinstance(v.aval.dtype, np.dtype)}
 
 
 def apart(x, y):
@@ -487,7 +498,7 @@ def differences(function, inputs, given):
         others = [[np.asarray(x) for x in by_equations(function, there)]]
         r = np.random.default_rng(7)
         others += [[np.asarray(x) for x in jax.tree.leaves(whole(*[shaken(r, x) for x in inputs]))] for _ in range(6)]
-    wrong = []
+    wrong, coarsest = [], max(map(eps_of_type, dtypes_in(function, inputs)))
     for k, (x, y) in enumerate(zip(ours, theirs, strict=True)):
         assert x.shape == y.shape and x.dtype == y.dtype, (x.shape, x.dtype, y.shape, y.dtype)
         if x.dtype == jax.dtypes.float0:  # the tangent of an integer
@@ -497,7 +508,7 @@ def differences(function, inputs, given):
             size = np.abs(b[np.isfinite(b)]).max(initial=1e-30)
         moved = np.max([apart(wide(o[k]), b) for o in others], axis=0)
         off = np.minimum(apart(a, b), apart(a, wide(others[0][k])))
-        eps = max(64 * eps_of(x), 4 * max(eps_of(v) for v in inputs) * (x.dtype.kind not in "biu"))
+        eps = max(64 * eps_of(x), 4 * coarsest * (x.dtype.kind not in "biu"))
         allowed = eps * np.where(np.isfinite(b), np.maximum(np.abs(b), size / 64), 0) + 16 * np.max(moved, initial=0)
         if np.any(off > allowed):
             at = np.unravel_index(int(np.argmax(np.where(off > allowed, off, -1))), off.shape)

@@ -332,6 +332,30 @@ static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef 
   return gather_lanes(nest, element, pointers, mask);
 }
 
+/* The same, if any lane wants it (wanted.c); otherwise zeros. */
+static LLVMValueRef load_wanted(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance) {
+  const ax_nest_schedule *s = nest->schedule;
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMValueRef mask = ax_nest_mask(nest, instance), values[2];
+  if (nest->wanted[access] == AX_NONE) return load_looked_up(nest, access, pointer, instance, mask);
+  LLVMValueRef wish = ax_nest_value(nest, nest->wanted[access], instance, s->lanes);
+  if (mask != NULL) wish = LLVMBuildAnd(b, wish, mask, "");
+  LLVMTypeRef type = LLVMTypeOf(wish);
+  LLVMValueRef any = ax_cg_intrinsic(&nest->cg, "llvm.vector.reduce.or", &type, 1, &wish, 1);
+  LLVMBasicBlockRef read = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""),
+                    after = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""), from[2] = {LLVMGetInsertBlock(b)};
+  LLVMBuildCondBr(b, any, read, after);
+  LLVMPositionBuilderAtEnd(b, read);
+  values[1] = load_looked_up(nest, access, pointer, instance, mask);
+  values[0] = LLVMConstNull(LLVMTypeOf(values[1]));
+  from[1] = LLVMGetInsertBlock(b);
+  LLVMBuildBr(b, after);
+  LLVMPositionBuilderAtEnd(b, after);
+  LLVMValueRef phi = LLVMBuildPhi(b, LLVMTypeOf(values[0]), "");
+  LLVMAddIncoming(phi, values, from, 2);
+  return phi;
+}
+
 /* The result of a load whose guard is known to be false: zeros, in as many lanes as the load would have. */
 static LLVMValueRef zeros(ax_nest *nest, uint32_t access, ax_dtype dtype) {
   const ax_nest_schedule *schedule = nest->schedule;
@@ -440,7 +464,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = ax_nest_instance_pointer(nest, access, instance), value;
   if (ax_access_is_moved(a, nest->schedule->vector))
-    return ax_cg_to_register(&nest->cg, dtype, load_looked_up(nest, access, pointer, instance, ax_nest_mask(nest, instance)),
+    return ax_cg_to_register(&nest->cg, dtype, load_wanted(nest, access, pointer, instance),
                              nest->schedule->lanes);
   if (is_added_by_load(nest->schedule, a->moved))
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, 64, NULL));

@@ -53,6 +53,7 @@ typedef struct ax_nest {
   bool *is_fetched;                 /* by node: a given number, which is loaded into all lanes where it is used (spread.c) */
   bool *is_spread;                  /* by node: is put into all lanes of a register once, where it is computed (spread.c) */
   bool *is_divisor;                 /* by node: divides many values, which are multiplied by its reciprocal (body.c) */
+  ax_ex *wanted;                    /* by node: the condition where any lane wants what it looks up (wanted.c); AX_NONE: always */
   LLVMValueRef *accumulators;       /* [store][instance] */
   LLVMValueRef *tiles;              /* on the stack: TILE's and RUNS' sums, by store; TRANSPOSE's squares, by access;
                                        what it passes to a function, by its store */
@@ -96,6 +97,7 @@ void ax_nest_close_loop(ax_nest *nest, const ax_nest_loop *loop, LLVMValueRef hi
 void ax_nest_enter(ax_nest *nest, uint32_t loop, LLVMValueRef index);
 static inline void ax_nest_leave(ax_nest *nest) { nest->level--; }
 void ax_nest_find_divisors(ax_nest *nest);
+void ax_nest_find_wanted(ax_nest *nest); /* wanted.c */
 void ax_nest_entry(ax_nest *nest); /* level 0 */
 /* One instance of the nodes that depend on loops of `with` and on none of `without`. */
 void ax_nest_emit_nodes(ax_nest *nest, uint64_t with, uint64_t without, uint32_t instance);
