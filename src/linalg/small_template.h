@@ -130,18 +130,20 @@ TARGETED static inline void NAME(solve_left)(const N *a, N *x, int64_t order, in
   }
 }
 
-/* x op(a) = b, row after row; x, rows by order, holds b. */
+/* x op(a) = b; x, rows by order, holds b. All rows at each step, since the steps of one wait for each other. */
 TARGETED static inline void NAME(solve_right)(const N *a, N *x, int64_t order, int64_t rows, triangle how) {
   const bool ascends = how.lower == how.transposed;
-  for (int64_t row = 0; row < rows; row++) {
-    N *y = x + row * order;
-    for (int64_t count = 0; count < order; count++) {
-      const int64_t i = ascends ? count : order - 1 - count;
-      const D diagonal = NAME(divisor)(NAME(conjugate_if)(a[i * order + i], how.conjugated));
+  N factors[AX_SMALL_ORDER];
+  for (int64_t count = 0; count < order; count++) {
+    const int64_t i = ascends ? count : order - 1 - count, first = ascends ? i + 1 : 0, end = ascends ? order : i;
+    const D diagonal = NAME(divisor)(NAME(conjugate_if)(a[i * order + i], how.conjugated));
+    for (int64_t j = first; j < end; j++)
+      factors[j] = NAME(conjugate_if)(how.transposed ? a[j * order + i] : a[i * order + j], how.conjugated);
+    for (int64_t row = 0; row < rows; row++) {
+      N *y = x + row * order;
       if (!how.unit) y[i] = NAME(over)(y[i], &diagonal);
       const N solved = y[i];
-      for (int64_t j = ascends ? i + 1 : 0; j < (ascends ? order : i); j++)
-        y[j] = NAME(less)(y[j], solved, NAME(conjugate_if)(how.transposed ? a[j * order + i] : a[i * order + j], how.conjugated));
+      for (int64_t j = first; j < end; j++) y[j] = NAME(less)(y[j], solved, factors[j]);
     }
   }
 }
