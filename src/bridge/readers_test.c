@@ -48,6 +48,14 @@ static const char *const results[] = {
     "  %6 = stablehlo.get_tuple_element %4[1] : (" PAIR ") -> tuple<tensor<i32>>\n"
     "  %7 = stablehlo.get_tuple_element %6[0] : (tuple<tensor<i32>>) -> tensor<i32>\n"
     EQ("%5", "[1.0, 2.0]", "tensor<2xf32>") EQ("%7", "12", "tensor<i32>"),
+    /* a number times a truth value: that or 0, whatever it is, in either order; of one that was 0 or 1 before, a product */
+    C("%a", "[0x7F800000, 0x7FC00000, 0xFF800000, -2.0, -0.0]", "tensor<5xf32>") C("%p", "[false, false, true, true, true]", "tensor<5xi1>")
+    C("%n", "[0, 0, 1, 1, 1]", "tensor<5xi32>")
+    "  %m = stablehlo.convert %p : (tensor<5xi1>) -> tensor<5xf32>\n  %0 = stablehlo.multiply %m, %a : tensor<5xf32>\n"
+    "  %1 = stablehlo.multiply %a, %m : tensor<5xf32>\n  %k = stablehlo.convert %n : (tensor<5xi32>) -> tensor<5xf32>\n"
+    "  %2 = stablehlo.multiply %k, %a : tensor<5xf32>\n  %3 = stablehlo.compare NE, %2, %2 : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xi1>\n"
+    EQ("%0", "[0.0, 0.0, 0xFF800000, -2.0, -0.0]", "tensor<5xf32>") EQ("%1", "[0.0, 0.0, 0xFF800000, -2.0, -0.0]", "tensor<5xf32>")
+    EQ("%3", "[true, true, false, false, false]", "tensor<5xi1>"),
     /* a product of booleans: or of and */
     C("%a", "[[true, true], [true, false], [false, false]]", "tensor<3x2xi1>") C("%b", "[true, true]", "tensor<2xi1>")
     "  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<3x2xi1>, tensor<2xi1>) -> tensor<3xi1>\n"

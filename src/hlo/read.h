@@ -30,6 +30,8 @@ struct ax_hlo_reader {
 const ax_hlo_attribute *ax_hlo_constant_operand(const ax_hlo_read_args *args, uint32_t operand);
 /* The operation whose result a value of the module is; NULL: it is an argument of a block. */
 const ax_hlo_operation *ax_hlo_maker_of(const ax_hlo_read_args *args, uint32_t value);
+/* Whether a value of the module is an array of truth values. */
+bool ax_hlo_is_truth(const ax_hlo_read_args *args, uint32_t value);
 /* The number of the branch that an index chooses, the first operand, if it is known; else AX_NONE. */
 uint32_t ax_hlo_chosen_branch(const ax_hlo_read_args *args);
 

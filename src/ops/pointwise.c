@@ -468,6 +468,27 @@ static void neg_simplify(const ax_simplify_args *args) {
 const ax_param ax_function_params[] = {{"accuracy", AX_PARAM_ACCURACY, 0}};
 static const ax_param integer_pow_params[] = {{"y", AX_PARAM_I64, 0}};
 
+/* Whether operand k is a truth value that was converted to a number. */
+static bool is_mask(const ax_hlo_read_args *args, uint32_t k) {
+  const ax_hlo_operation *maker = ax_hlo_maker_of(args, args->op->operands[k]);
+  return maker != NULL && ax_hlo_slice_is(maker->name, "stablehlo.convert") && maker->operand_count == 1 &&
+         ax_hlo_is_truth(args, maker->operands[0]);
+}
+
+/* A mask times x chooses x or 0, as XLA has it: programs rely on what is masked not being NaN where x is infinite. */
+static bool is_masked(const ax_hlo_read_args *args) {
+  if (!ax_hlo_slice_is(args->op->name, "stablehlo.multiply") || !ax_is_float(args->out_types[0].dtype)) return false;
+  for (uint32_t k = 0; k < 2; k++) {
+    if (!is_mask(args, k)) continue;
+    const ax_value mask = args->in[k], x = args->in[1 - k];
+    const ax_type type = ax_typeof(x);
+    const ax_value zero = (ax_full)(type.dtype, AX_LIST(type.rank, type.dims), 0);
+    args->out[0] = ax_select_n(ax_ne(mask, zero), zero, x);
+    return true;
+  }
+  return false;
+}
+
 /* Of booleans, which StableHLO takes for numbers: or and and. */
 static ax_status arithmetic_read(const ax_hlo_read_args *args) {
   static const struct {
@@ -480,6 +501,7 @@ static ax_status arithmetic_read(const ax_hlo_read_args *args) {
   size_t i = 0;
   while (!ax_hlo_slice_is(args->op->name, known[i].op)) i++;
   if (args->op->operand_count != 2) return ax_error(AX_INVALID_ARGUMENT, "it takes 2 operands, and here are %u", args->op->operand_count);
+  if (is_masked(args)) return AX_OK;
   args->out[0] = ax_bind1(args->out_types[0].dtype == AX_BOOL ? known[i].of_bool : known[i].prim, NULL, args->in, 2);
   return AX_OK;
 }

@@ -23,9 +23,9 @@ static const ax_box whole; /* its address alone counts */
 /* An equation that computes boxes, or its one program on boxes. */
 typedef struct narrowed {
   const ax_box **in, **out; /* by operand, and by result; `whole` */
-  ax_box *boxes;         /* by operand, of one with a rule `part` */
-  void *params;          /* of one that holds programs */
-  bool dropped;          /* nothing is read of it */
+  ax_box *boxes;            /* by operand, of one with a rule `part` */
+  void *params;             /* of one that holds programs */
+  bool dropped;             /* nothing is read of it */
 } narrowed;
 
 typedef struct narrowing {
@@ -33,8 +33,8 @@ typedef struct narrowing {
   ax_memo *memo;
   ax_arena arena;
   const ax_box **read; /* by value: what is read of it; NULL: nothing yet; `whole` */
-  narrowed *left;   /* by equation; in NULL: it stays as it is */
-  bool inputs_too;  /* inputs become what is read of them */
+  narrowed *left;      /* by equation; in NULL: it stays as it is */
+  bool inputs_too;     /* inputs become what is read of them */
   bool changed;
 } narrowing;
 
@@ -71,7 +71,7 @@ static ax_status reads(narrowing *n, uint32_t id, const ax_box *b) {
   const ax_type *type = &n->program->types[id];
   const ax_box *before = n->read[id];
   if (before == &whole) return AX_OK;
-  if (!is_part(b) || type->form != AX_ARRAY || fills(b, type)) {
+  if (!is_part(b) || type->form != AX_ARRAY || fills(b, type) || ax_type_elems(type) == 0) {
     n->read[id] = &whole;
     return AX_OK;
   }
@@ -157,6 +157,13 @@ typedef struct ranges {
   bool placed[AX_MAX_FACTORS]; /* an operand has it */
 } ranges;
 
+/* Whether the dimension is the product of its factors. What is left over between two shapes has none. */
+static bool is_factored(const ranges *r, const ax_factored *at, const ax_type *type, uint32_t d) {
+  int64_t size = 1;
+  for (uint32_t i = 0; i < at->count[d]; i++) size *= r->factors.size[at->factor[d][i]];
+  return at->count[d] > 0 && size == type->dims[d];
+}
+
 static int64_t inner_of(const ranges *r, const ax_factored *at, uint32_t d) {
   int64_t inner = 1;
   for (uint32_t i = 1; i < at->count[d]; i++) inner *= r->factors.size[at->factor[d][i]];
@@ -180,11 +187,12 @@ static void release(ranges *r, uint32_t f) {
   r->high[f] = r->factors.size[f];
 }
 
-/* Factors that are no dimension's first one, or that windows go over, are whole. */
-static void check(ranges *r, const ax_factored *at, uint32_t rank, bool is_operand) {
-  for (uint32_t d = 0; d < rank; d++) {
+/* Factors that are no dimension's first one, that windows go over, or that with others make no dimension, are whole. */
+static void check(ranges *r, const ax_factored *at, const ax_type *type, bool is_operand) {
+  for (uint32_t d = 0; d < type->rank; d++) {
+    const bool ends = is_factored(r, at, type, d) && (at->reached >> d & 1) == 0;
     for (uint32_t i = 0; i < at->count[d]; i++) {
-      if (i > 0 || (at->reached >> d & 1) != 0) release(r, at->factor[d][i]);
+      if (i > 0 || !ends) release(r, at->factor[d][i]);
       if (is_operand) r->placed[at->factor[d][i]] = true;
     }
   }
@@ -194,9 +202,10 @@ static const ax_box *box_of(narrowing *n, const ranges *r, const ax_factored *at
   ax_box *b = ax_arena_alloc(&n->arena, sizeof *b);
   if (b == NULL) return NULL;
   for (uint32_t d = 0; d < type->rank; d++) {
+    const bool factored = is_factored(r, at, type, d);
     const int64_t inner = inner_of(r, at, d);
-    b->low[d] = at->count[d] == 0 ? 0 : r->low[at->factor[d][0]] * inner;
-    b->high[d] = at->count[d] == 0 ? type->dims[d] : r->high[at->factor[d][0]] * inner;
+    b->low[d] = factored ? r->low[at->factor[d][0]] * inner : 0;
+    b->high[d] = factored ? r->high[at->factor[d][0]] * inner : type->dims[d];
   }
   return fills(b, type) ? &whole : b;
 }
@@ -215,18 +224,20 @@ static ax_status find_ranges(narrowing *n, const ax_eqn *eqn, ranges *r) {
   for (uint32_t f = 0; f < r->factors.count; f++) r->low[f] = r->factors.size[f];
   for (uint32_t k = 0; k < eqn->out_count; k++)
     if (n->read[eqn->out + k] != NULL) take(r, &r->out[k], &types[eqn->out + k], n->read[eqn->out + k]);
-  for (uint32_t j = 0; j < eqn->in_count; j++) check(r, &r->in[j], types[eqn->in[j]].rank, true);
-  for (uint32_t k = 0; k < eqn->out_count; k++) check(r, &r->out[k], types[eqn->out + k].rank, false);
+  for (uint32_t j = 0; j < eqn->in_count; j++) check(r, &r->in[j], &types[eqn->in[j]], true);
+  for (uint32_t k = 0; k < eqn->out_count; k++) check(r, &r->out[k], &types[eqn->out + k], false);
   for (uint32_t f = 0; f < r->factors.count; f++)
     if (!may_narrow(r, eqn, f) || r->high[f] <= r->low[f]) release(r, f);
   return AX_OK;
 }
 
-/* Those whose blocks depend on where they lie have factors that are exchanged, reached, or in no operand; but not all rules of blocks are
-   made for boxes, so those that are stand here. */
-static bool has_boxes(const ax_eqn *eqn) {
+/* Of arrays that have elements. Blocks that depend on where they lie have factors that are exchanged, reached, or in no operand; but not
+   all rules of blocks are made for boxes, so those that are stand here. */
+static bool has_boxes(const ax_eqn *eqn, const ax_type *types) {
   static const ax_prim *const with_sizes[] = {&ax_prim_broadcast_in_dim, &ax_prim_reshape};
   if (eqn->prim->kind != AX_LOCAL || ax_eqn_effects(eqn) != 0 || eqn->in_count == 0) return false;
+  for (uint32_t j = 0; j < eqn->in_count; j++)
+    if (types[eqn->in[j]].form != AX_ARRAY || ax_type_elems(&types[eqn->in[j]]) == 0) return false;
   if (eqn->prim->block == NULL) return true;
   for (size_t i = 0; i < AX_COUNT(with_sizes); i++)
     if (eqn->prim == with_sizes[i]) return true;
@@ -239,7 +250,7 @@ static ax_status narrow_local(narrowing *n, uint32_t i) {
   bool part = false, less = true;
   ranges r = {.factors = {0}};
   for (uint32_t k = 0; k < eqn->out_count; k++) part = part || is_part(n->read[eqn->out + k]);
-  if (!part || !has_boxes(eqn)) return reads_all(n, eqn);
+  if (!part || !has_boxes(eqn, types)) return reads_all(n, eqn);
   AX_TRY(find_ranges(n, eqn, &r));
   narrowed made = {0};
   AX_TRY(narrowed_init(n, eqn, &made));
@@ -293,12 +304,30 @@ static bool is_call(const ax_eqn *eqn) {
   return body != NULL && eqn->prim == &ax_prim_closed_call && ax_eqn_effects(eqn) == 0;
 }
 
+/* Whether a body is to be made for what is read of a call's results: not for more than a few boxes, since a body of calls would be made for
+   each box of each. */
+static ax_status may_make_body(narrowing *n, const ax_program *body, bool *may) {
+  enum { most_bodies = 8 };
+  ax_memo_entry *entry = ax_memo_ask(n->memo, "narrowed", body, NULL, 0);
+  if (entry == NULL) return ax_out_of_memory(sizeof *entry);
+  *may = entry->count < most_bodies;
+  entry->count += *may;
+  return AX_OK;
+}
+
 static ax_status narrow_call(narrowing *n, uint32_t i, narrowed *made) {
   const ax_eqn *eqn = &n->program->eqns[i];
   ax_program **body = ax_params_program(eqn->prim, made->params, 0);
   const ax_box *const *ins;
-  for (uint32_t k = 0; k < eqn->out_count; k++)
-    if (is_part(n->read[eqn->out + k])) made->out[k] = n->read[eqn->out + k];
+  bool any = false, may = false;
+  for (uint32_t k = 0; k < eqn->out_count; k++) {
+    const ax_box *read = n->read[eqn->out + k];
+    if (!is_part(read) || !pays(read, &n->program->types[eqn->out + k])) continue;
+    made->out[k] = read;
+    any = true;
+  }
+  if (any) AX_TRY(may_make_body(n, *body, &may));
+  for (uint32_t k = 0; any && !may && k < eqn->out_count; k++) made->out[k] = &whole;
   AX_TRY(narrow_nested(n, *body, true, made->out, body, &ins));
   for (uint32_t j = 0; j < eqn->in_count; j++) {
     made->in[j] = ins[j];

@@ -111,6 +111,14 @@ static void moved(void **state) {
               "b:f32[2] = slice[start_indices=(0) limit_indices=(2) strides=(1)] a in (b) }");
 }
 
+/* Shapes that have no rows in common stay whole; so does what has no elements, of which all is read. */
+static void no_common_rows(void **state) {
+  (void)state;
+  expect_same("{ lambda x:f32[2,3,4]. let a:f32[2,3,4] = exp x b:f32[8,3] = reshape[new_sizes=(8,3)] a c:f32[1,3] = " SLICE("(0,0)", "(1,3)") "b in (c) }");
+  expect_same("{ lambda x:f32[6,8,10]. let a:f32[6,8,10] = exp x b:f32[60,8] = reshape[new_sizes=(60,8)] a c:f32[10,8] = " SLICE("(20,0)", "(30,8)") "b in (c) }");
+  expect_same("{ lambda x:f32[4,0]. let a:f32[4] = reduce_sum[axes=(1)] x b:f32[1] = slice[start_indices=(0) limit_indices=(1) strides=(1)] a in (b) }");
+}
+
 #define CALL(body, of) "closed_call[body={ " body " }] " of
 
 /* A call computes what is read of its results, of what is read of its operands; two calls by which the same is read have one body. */
@@ -137,7 +145,7 @@ static void loops(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(pointwise),    cmocka_unit_test(parts_together), cmocka_unit_test(steps),
-                                     cmocka_unit_test(products_and_sums), cmocka_unit_test(places_count),   cmocka_unit_test(shapes), cmocka_unit_test(moved),
+                                     cmocka_unit_test(products_and_sums), cmocka_unit_test(places_count),   cmocka_unit_test(shapes), cmocka_unit_test(moved), cmocka_unit_test(no_common_rows),
                                      cmocka_unit_test(calls),        cmocka_unit_test(loops)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

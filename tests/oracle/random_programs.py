@@ -508,7 +508,7 @@ def differences(function, inputs, given):
             size = np.abs(b[np.isfinite(b)]).max(initial=1e-30)
         moved = np.max([apart(wide(o[k]), b) for o in others], axis=0)
         off = np.minimum(apart(a, b), apart(a, wide(others[0][k])))
-        eps = max(64 * eps_of(x), 4 * coarsest * (x.dtype.kind not in "biu"))
+        eps = max(256 * eps_of(x), 4 * coarsest * (x.dtype.kind not in "biu"))
         allowed = eps * np.where(np.isfinite(b), np.maximum(np.abs(b), size / 64), 0) + 16 * np.max(moved, initial=0)
         if np.any(off > allowed):
             at = np.unravel_index(int(np.argmax(np.where(off > allowed, off, -1))), off.shape)
