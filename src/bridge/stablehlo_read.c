@@ -270,7 +270,7 @@ const ax_hlo_operation *ax_hlo_maker_of(const ax_hlo_read_args *args, uint32_t v
 
 bool ax_hlo_is_truth(const ax_hlo_read_args *args, uint32_t value) {
   const ax_hlo_value_type *type = args->import->module->values[value];
-  return (type->kind == AX_HLO_TENSOR || type->kind == AX_HLO_SCALAR) && type->element_known && type->dtype == AX_BOOL;
+  return type->kind == AX_HLO_TENSOR && type->element_known && type->dtype == AX_BOOL;
 }
 
 uint32_t ax_hlo_chosen_branch(const ax_hlo_read_args *args) { return ax_hlo_chosen(args->import->module, args->op); }

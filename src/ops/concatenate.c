@@ -163,8 +163,8 @@ static bool part(const ax_part_args *args) {
   for (uint32_t k = 0; k < eqn->in_count; k++) {
     const int64_t size = args->types[eqn->in[k]].dims[d], low = args->box->low[d] - begin, high = args->box->high[d] - begin;
     args->in[k] = *args->box;
-    args->in[k].low[d] = low < 0 ? 0 : low < size ? low : size;
-    args->in[k].high[d] = high < 0 ? 0 : high < size ? high : size;
+    args->in[k].low[d] = ax_most(ax_least(low, size), 0);
+    args->in[k].high[d] = ax_most(ax_least(high, size), 0);
     if (parts != NULL && args->in[k].low[d] < args->in[k].high[d]) parts[count++] = args->values[k];
     begin += size;
   }

@@ -253,7 +253,7 @@ static bool part(const ax_part_args *args) {
   for (uint32_t d = 0; d < x->rank; d++) {
     const int64_t size = x->dims[d], low = args->box->low[d] - p.low.v[d], high = args->box->high[d] - p.low.v[d];
     if (p.interior.v[d] != 0) return false;
-    const int64_t first = low < 0 ? 0 : low < size ? low : size, end = high < 0 ? 0 : high < size ? high : size;
+    const int64_t first = ax_most(ax_least(low, size), 0), end = ax_most(ax_least(high, size), 0);
     args->in[0].low[d] = first, args->in[0].high[d] = end;
     p.low.v[d] = first - low, p.high.v[d] = high - end;
     dims[d] = high - low;

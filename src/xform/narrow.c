@@ -10,8 +10,6 @@
    Elements are computed as before, but a product's may be added up in another order, as a smaller product's are. */
 #include "xform/narrow.h"
 
-#include <string.h>
-
 #include "axle/ops.h"
 #include "ir/prim.h"
 #include "ir/program.h"
@@ -48,22 +46,17 @@ static bool fills(const ax_box *b, const ax_type *type) {
   return true;
 }
 
-static double elems_of(const ax_box *b, const ax_type *type) {
-  double elems = 1;
-  for (uint32_t d = 0; d < type->rank; d++) elems *= (double)(b->high[d] - b->low[d]);
-  return elems;
+static ax_type type_of(const ax_box *b, const ax_type *type) {
+  ax_type out = *type;
+  for (uint32_t d = 0; is_part(b) && d < type->rank; d++) out.dims[d] = b->high[d] - b->low[d];
+  return out;
 }
 
 /* Whether it is so small a part that computing it alone is worth a slice. */
 static bool pays(const ax_box *b, const ax_type *type) {
   enum { worth = 2 };
-  return worth * elems_of(b, type) <= (double)ax_type_elems(type);
-}
-
-static ax_type type_of(const ax_box *b, const ax_type *type) {
-  ax_type out = *type;
-  for (uint32_t d = 0; is_part(b) && d < type->rank; d++) out.dims[d] = b->high[d] - b->low[d];
-  return out;
+  const ax_type part = type_of(b, type);
+  return worth * (double)ax_type_elems(&part) <= (double)ax_type_elems(type);
 }
 
 /* Adds to what is read of a value. */
@@ -274,9 +267,8 @@ static ax_status narrow_local(narrowing *n, uint32_t i) {
 static ax_status narrow_program(ax_memo *memo, const ax_program *program, bool inputs_too, const ax_box *const *outs, ax_program **made,
                                 const ax_box *const **ins);
 
-/* Asked once for each program with what is read of its results. */
-static ax_status narrow_nested(narrowing *n, const ax_program *program, bool inputs_too, const ax_box *const *outs, ax_program **made,
-                               const ax_box *const **ins) {
+/* The question to a program, with what is read of its results; outs NULL: all. */
+static ax_status ask_nested(narrowing *n, const ax_program *program, bool inputs_too, const ax_box *const *outs, ax_memo_entry **entry) {
   ax_text key = {0};
   ax_text_add_bytes(&key, (const char *)&inputs_too, sizeof inputs_too);
   for (uint32_t k = 0; outs != NULL && k < program->out_count; k++) {
@@ -284,17 +276,18 @@ static ax_status narrow_nested(narrowing *n, const ax_program *program, bool inp
     ax_text_add_bytes(&key, (const char *)&part, sizeof part);
     if (part) ax_text_add_bytes(&key, (const char *)outs[k], sizeof *outs[k]);
   }
-  ax_memo_entry *entry = key.failed ? NULL : ax_memo_ask(n->memo, "narrow", program, key.data, key.length);
+  *entry = key.failed ? NULL : ax_memo_ask(n->memo, "narrow", program, key.data, key.length);
   ax_text_deinit(&key);
-  if (entry == NULL) return ax_out_of_memory(0);
-  if (!entry->known) {
-    const ax_box *const *found = NULL;
-    AX_TRY(narrow_program(n->memo, program, inputs_too, outs, &entry->made[0], &found));
-    entry->data = (void *)(uintptr_t)found;
-    entry->known = true;
-  }
-  *made = entry->made[0];
-  *ins = entry->data;
+  return *entry != NULL ? AX_OK : ax_out_of_memory(0);
+}
+
+/* Answers it, once for each: a program, and what is read of its inputs. */
+static ax_status answer_nested(narrowing *n, ax_memo_entry *entry, bool inputs_too, const ax_box *const *outs) {
+  const ax_box *const *found = NULL;
+  if (entry->known) return AX_OK;
+  AX_TRY(narrow_program(n->memo, entry->program, inputs_too, outs, &entry->made[0], &found));
+  entry->data = (void *)(uintptr_t)found;
+  entry->known = true;
   return AX_OK;
 }
 
@@ -304,31 +297,36 @@ static bool is_call(const ax_eqn *eqn) {
   return body != NULL && eqn->prim == &ax_prim_closed_call && ax_eqn_effects(eqn) == 0;
 }
 
-/* Whether a body is to be made for what is read of a call's results: not for more than a few boxes, since a body of calls would be made for
-   each box of each. */
+/* Whether one more body may be made of a program: for a few boxes, since a body of calls would be made for each box of each. */
 static ax_status may_make_body(narrowing *n, const ax_program *body, bool *may) {
   enum { most_bodies = 8 };
-  ax_memo_entry *entry = ax_memo_ask(n->memo, "narrowed", body, NULL, 0);
-  if (entry == NULL) return ax_out_of_memory(sizeof *entry);
-  *may = entry->count < most_bodies;
-  entry->count += *may;
+  ax_memo_entry *made = ax_memo_ask(n->memo, "narrowed", body, NULL, 0);
+  if (made == NULL) return ax_out_of_memory(sizeof *made);
+  *may = made->count < most_bodies;
+  made->count += *may;
   return AX_OK;
 }
 
 static ax_status narrow_call(narrowing *n, uint32_t i, narrowed *made) {
   const ax_eqn *eqn = &n->program->eqns[i];
   ax_program **body = ax_params_program(eqn->prim, made->params, 0);
-  const ax_box *const *ins;
-  bool any = false, may = false;
+  ax_memo_entry *entry;
+  bool any = false, may = true;
   for (uint32_t k = 0; k < eqn->out_count; k++) {
     const ax_box *read = n->read[eqn->out + k];
     if (!is_part(read) || !pays(read, &n->program->types[eqn->out + k])) continue;
     made->out[k] = read;
     any = true;
   }
-  if (any) AX_TRY(may_make_body(n, *body, &may));
-  for (uint32_t k = 0; any && !may && k < eqn->out_count; k++) made->out[k] = &whole;
-  AX_TRY(narrow_nested(n, *body, true, made->out, body, &ins));
+  AX_TRY(ask_nested(n, *body, true, made->out, &entry));
+  if (any && !entry->known) AX_TRY(may_make_body(n, *body, &may));
+  if (!may) {
+    for (uint32_t k = 0; k < eqn->out_count; k++) made->out[k] = &whole;
+    AX_TRY(ask_nested(n, *body, true, made->out, &entry));
+  }
+  AX_TRY(answer_nested(n, entry, true, made->out));
+  *body = entry->made[0];
+  const ax_box *const *ins = entry->data;
   for (uint32_t j = 0; j < eqn->in_count; j++) {
     made->in[j] = ins[j];
     AX_TRY(reads(n, eqn->in[j], made->in[j]));
@@ -339,9 +337,12 @@ static ax_status narrow_call(narrowing *n, uint32_t i, narrowed *made) {
 static ax_status narrow_others(narrowing *n, uint32_t i, narrowed *made) {
   const ax_eqn *eqn = &n->program->eqns[i];
   ax_program **nested;
-  const ax_box *const *ins;
-  for (uint32_t k = 0; (nested = ax_params_program(eqn->prim, made->params, k)) != NULL; k++)
-    AX_TRY(narrow_nested(n, *nested, false, NULL, nested, &ins));
+  for (uint32_t k = 0; (nested = ax_params_program(eqn->prim, made->params, k)) != NULL; k++) {
+    ax_memo_entry *entry;
+    AX_TRY(ask_nested(n, *nested, false, NULL, &entry));
+    AX_TRY(answer_nested(n, entry, false, NULL));
+    *nested = entry->made[0];
+  }
   return reads_all(n, eqn);
 }
 

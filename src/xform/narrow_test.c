@@ -134,6 +134,36 @@ static void calls(void **state) {
          CALL("lambda x:f32[1,4]. let in (x)", "a") " in (b) }");
 }
 
+/* So however many calls there are. */
+static void many_calls(void **state) {
+  enum { count = 12 };
+  char text[8192];
+  size_t at = (size_t)snprintf(text, sizeof text, "{ lambda x:f32[8,4]. let ");
+  (void)state;
+  for (char c = 'a'; c < 'a' + count; c++)
+    at += (size_t)snprintf(text + at, sizeof text - at,
+                           "%cx:f32[8,4] = " CALL("lambda x:f32[8,4]. let a:f32[8,4] = exp x b:f32[8,4] = tanh a in (b)", "x")
+                           " %cy:f32[1,4] = " SLICE("(2,0)", "(3,4)") "%cx ", c, c, c);
+  at += (size_t)snprintf(text + at, sizeof text - at, "in (ay");
+  for (char c = 'b'; c < 'a' + count; c++) at += (size_t)snprintf(text + at, sizeof text - at, ", %cy", c);
+  snprintf(text + at, sizeof text - at, ") }");
+  ax_program *program = parsed(text), *made;
+  TEST_OK(ax_program_narrow(program, &made));
+  const ax_program *body = NULL;
+  uint32_t calls = 0;
+  for (uint32_t i = 0; i < made->eqn_count; i++) {
+    const ax_program *called = ax_eqn_program(&made->eqns[i], 0);
+    if (called == NULL) continue;
+    assert_true(body == NULL || called == body);
+    assert_int_equal(called->types[called->outs[0]].dims[0], 1);
+    body = called;
+    calls++;
+  }
+  assert_int_equal(calls, count);
+  ax_program_release(program);
+  ax_program_release(made);
+}
+
 /* In a loop's body too; its carries and what it goes over stay. */
 static void loops(void **state) {
   (void)state;
@@ -146,6 +176,6 @@ static void loops(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(pointwise),    cmocka_unit_test(parts_together), cmocka_unit_test(steps),
                                      cmocka_unit_test(products_and_sums), cmocka_unit_test(places_count),   cmocka_unit_test(shapes), cmocka_unit_test(moved), cmocka_unit_test(no_common_rows),
-                                     cmocka_unit_test(calls),        cmocka_unit_test(loops)};
+                                     cmocka_unit_test(calls), cmocka_unit_test(many_calls),        cmocka_unit_test(loops)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

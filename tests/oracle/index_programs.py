@@ -13,8 +13,8 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from jax import lax  # noqa: E402
-from jax.sharding import AxisType, NamedSharding  # noqa: E402
-from jax.sharding import PartitionSpec as P  # noqa: E402
+from jax.sharding import AxisType  # noqa: E402
+from laid import laid  # noqa: E402
 
 SHAPES = [(), (1,), (10, 10, 7), (1, 1), (1, 1, 1), (3,), (1, 3), (3, 1), (2, 3), (8,), (1, 8), (2, 4), (4, 1, 2), (5, 4), (16,), (33,)]
 MOST = 4000  # elements of a value
@@ -130,16 +130,6 @@ def drawn_input(r):
     return r.integers(-2, 6, shape).astype(np.int32) if kind < 2 else np.round(r.normal(size=shape) * 3, 1).astype(np.float32) if kind == 2 else r.random(shape) > 0.5
 
 
-def cut(r, x):
-    left, spec = list(r.permutation(["a", "b", "c"])), []
-    for n in x.shape:
-        axes = []
-        while left and n % 2 ** (len(axes) + 1) == 0 and r.random() < 0.6:
-            axes.append(str(left.pop()))
-        spec.append(tuple(axes) or None)
-    return jax.device_put(x, NamedSharding(MESH, P(*spec)))
-
-
 def by_equations(program, inputs):
     with jax.default_device(CPU), jax.disable_jit():
         return jax.core.eval_jaxpr(program.jaxpr, program.consts, *[jax.device_put(x, CPU) for x in inputs])
@@ -153,7 +143,7 @@ def one(seed):
     if seed % 3 == 0:
         inputs, run = [np.stack([x, x if x.dtype == bool else x + x.dtype.type(1)]) for x in inputs], jax.vmap(run)
     wanted = by_equations(jax.make_jaxpr(run)(*inputs), inputs)
-    for where, given in ("one device", inputs), ("eight devices", [cut(r, x) for x in inputs]):
+    for where, given in ("one device", inputs), ("eight devices", [laid(r, x, MESH) for x in inputs]):
         for k, (x, y) in enumerate(zip(jax.jit(run)(*given), wanted, strict=True)):
             try:
                 np.testing.assert_allclose(np.asarray(x, np.float64), np.asarray(y, np.float64), rtol=1e-4, atol=1e-4)

@@ -20,8 +20,8 @@ import jax.numpy as jnp  # noqa: E402
 import ml_dtypes  # noqa: E402
 import numpy as np  # noqa: E402
 from jax import lax  # noqa: E402
-from jax.sharding import AxisType, NamedSharding  # noqa: E402
-from jax.sharding import PartitionSpec as P  # noqa: E402
+from jax.sharding import AxisType  # noqa: E402
+from laid import laid  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 warnings.simplefilter("ignore")
@@ -433,16 +433,6 @@ def program(seed, kind):
     return run, inputs, told
 
 
-def spread(r, x):
-    left, spec = list(r.permutation(["a", "b", "c"])), []
-    for n in x.shape:
-        axes = []
-        while left and n % 2 ** (len(axes) + 1) == 0 and r.random() < 0.6:
-            axes.append(str(left.pop()))
-        spec.append(tuple(axes) or None)
-    return jax.device_put(x, NamedSharding(MESH, P(*spec)))
-
-
 # --- Results, held against each other ---
 
 
@@ -524,7 +514,7 @@ def one(seed, kind):
     except (TypeError, ValueError, AssertionError, NotImplementedError, OverflowError):  # what JAX does not trace
         return None
     r = np.random.default_rng([seed, 3])
-    return [f"{words} ({' '.join(told)})" for words in differences(function, inputs, [spread(r, x) for x in inputs] if kind == "cut" else inputs)]
+    return [f"{words} ({' '.join(told)})" for words in differences(function, inputs, [laid(r, x, MESH) for x in inputs] if kind == "cut" else inputs)]
 
 
 if __name__ == "__main__":

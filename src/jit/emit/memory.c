@@ -332,6 +332,11 @@ static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef 
   return gather_lanes(nest, element, pointers, mask);
 }
 
+static LLVMValueRef any_lane(ax_nest *nest, LLVMValueRef mask) {
+  LLVMTypeRef type = LLVMTypeOf(mask);
+  return ax_cg_intrinsic(&nest->cg, "llvm.vector.reduce.or", &type, 1, &mask, 1);
+}
+
 /* The same, if any lane wants it (wanted.c); otherwise zeros. */
 static LLVMValueRef load_wanted(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance) {
   const ax_nest_schedule *s = nest->schedule;
@@ -340,8 +345,7 @@ static LLVMValueRef load_wanted(ax_nest *nest, uint32_t access, LLVMValueRef poi
   if (nest->wanted[access] == AX_NONE) return load_looked_up(nest, access, pointer, instance, mask);
   LLVMValueRef wish = ax_nest_value(nest, nest->wanted[access], instance, s->lanes);
   if (mask != NULL) wish = LLVMBuildAnd(b, wish, mask, "");
-  LLVMTypeRef type = LLVMTypeOf(wish);
-  LLVMValueRef any = ax_cg_intrinsic(&nest->cg, "llvm.vector.reduce.or", &type, 1, &wish, 1);
+  LLVMValueRef any = any_lane(nest, wish);
   LLVMBasicBlockRef read = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""),
                     after = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""), from[2] = {LLVMGetInsertBlock(b)};
   LLVMBuildCondBr(b, any, read, after);
@@ -379,12 +383,8 @@ static LLVMValueRef load_one_guarded(ax_nest *nest, const ax_nest_access *a, LLV
 /* Where a vector is loaded under a mask: where no lane is, at the slot's first element. There processors find nothing to fault, which
    takes them a hundred times as long as a load, though no lane needs it. */
 static LLVMValueRef masked_place(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer, uint32_t instance, LLVMValueRef mask) {
-  LLVMValueRef any;
-  LLVMTypeRef type = LLVMTypeOf(mask);
-  if (ax_nest_schedule_depends(nest->schedule, a->guard, nest->schedule->vector))
-    any = ax_cg_intrinsic(&nest->cg, "llvm.vector.reduce.or", &type, 1, &mask, 1);
-  else
-    any = ax_nest_value(nest, a->guard, instance, 1);
+  const bool differs = ax_nest_schedule_depends(nest->schedule, a->guard, nest->schedule->vector);
+  LLVMValueRef any = differs ? any_lane(nest, mask) : ax_nest_value(nest, a->guard, instance, 1);
   return LLVMBuildSelect(nest->cg.builder, any, pointer, nest->slot_bases[a->slot], "");
 }
 
