@@ -156,14 +156,34 @@ static uint32_t last_write(const coalescer *c, uint32_t allocation) {
   return AX_NONE;
 }
 
-/* The operation of the block that writes all of `allocation`: by one write, or a branch by one in each case, or several; AX_NONE. */
-static uint32_t writer_of(coalescer *c, uint32_t allocation) {
+/* A temporary that other operations than those of the block do not touch, and no other device: the first operation that touches it, a
+   write, since nothing of what it held before is read. What else it takes to make the value follows, as in zeros to which parts are
+   written. AX_NONE: it is none such. */
+static uint32_t first_of_several(const coalescer *c, uint32_t allocation) {
+  uint32_t first = AX_NONE, visits = 0;
+  if (c->exchanged[allocation]) return AX_NONE;
+  for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next) {
+    if (first == AX_NONE || c->touches[i].op < first) first = c->touches[i].op;
+    visits += c->touches[i].visits;
+  }
+  const bool own = visits == c->reads[allocation] + c->writes[allocation];
+  return own && touched(c, allocation, first, first + 1).writes ? first : AX_NONE;
+}
+
+/* The operation of the block from which on `allocation` holds its value or parts of it: the one that writes all of it, by one write or,
+   as a branch, by one in each case; or the first of several, at which `several` is set; AX_NONE. */
+static uint32_t begin_of(coalescer *c, uint32_t allocation, bool *several) {
   const uint32_t op = last_write(c, allocation);
+  *several = false;
   if (op == AX_NONE) return AX_NONE;
-  if (c->block->ops[op].kind != AX_OP_BRANCH)
-    return c->writes[allocation] == 1 && ax_op_rules_of(&c->block->ops[op])->makes_results ? op : AX_NONE;
-  const ax_cases *cases = c->exchanged[allocation] ? NULL : cases_at(c, op);
-  return cases != NULL && ax_cases_writes(cases, allocation) == c->writes[allocation] ? op : AX_NONE;
+  if (c->block->ops[op].kind != AX_OP_BRANCH) {
+    if (c->writes[allocation] == 1) return ax_op_rules_of(&c->block->ops[op])->makes_results ? op : AX_NONE;
+  } else {
+    const ax_cases *cases = c->exchanged[allocation] ? NULL : cases_at(c, op);
+    if (cases != NULL && ax_cases_writes(cases, allocation) == c->writes[allocation]) return op;
+  }
+  *several = true;
+  return first_of_several(c, allocation);
 }
 
 /* Operation `at`, which writes source, touches target only by loading, at each step, the element it then stores into source. */
@@ -178,6 +198,14 @@ static bool in_place(coalescer *c, uint32_t at, uint32_t source, uint32_t target
   return !all.writes && op->kind == AX_OP_KERNEL && ax_kernel_in_place(c->plan, op, source, target);
 }
 
+/* The value of source begins behind the uses of target, which nothing touches from then on to operation `end`. */
+static bool begins_behind(coalescer *c, uint32_t source, uint32_t target, uint32_t end) {
+  bool several;
+  const uint32_t begin = begin_of(c, source, &several);
+  if (begin == AX_NONE || begin >= end || (several && c->exchanged[target])) return false;
+  return in_place(c, begin, source, target) && untouched(c, target, begin + 1, end);
+}
+
 /* --- Donations --- */
 
 /* One memory does for both when the blocks have one shape: they are in mesh order in it, whatever dimensions they cut. */
@@ -188,14 +216,13 @@ static bool same_block(const coalescer *c, uint32_t result, uint32_t input) {
 
 static bool result_fits(coalescer *c, uint32_t result, uint32_t input) {
   uint32_t source = c->plan->buffers[c->plan->out[result]].allocation, target = c->plan->in[input];
-  uint32_t writer = writer_of(c, source);
-  return writer != AX_NONE && same_block(c, result, input) && in_place(c, writer, source, target) &&
-         untouched(c, target, writer + 1, c->block->count);
+  return same_block(c, result, input) && begins_behind(c, source, target, c->block->count);
 }
 
 /* Where a branch writes source, some of its cases may be copies of target to itself, once both are one. */
 static void note_writer(coalescer *c, uint32_t source) {
-  const uint32_t writer = writer_of(c, source);
+  bool several;
+  const uint32_t writer = begin_of(c, source, &several);
   c->in_cases = c->in_cases || (writer != AX_NONE && c->block->ops[writer].kind == AX_OP_BRANCH);
 }
 
@@ -220,7 +247,8 @@ static bool give_read_input(coalescer *c, const ax_op *kernel, uint32_t result, 
 }
 
 static bool give_own_input(coalescer *c, uint32_t result, bool *taken) {
-  const uint32_t source = c->plan->buffers[c->plan->out[result]].allocation, writer = writer_of(c, source);
+  bool several;
+  const uint32_t source = c->plan->buffers[c->plan->out[result]].allocation, writer = begin_of(c, source, &several);
   if (writer == AX_NONE) return false;
   const ax_op *op = &c->block->ops[writer];
   if (op->kind != AX_OP_BRANCH) return give_read_input(c, op, result, taken);
@@ -267,7 +295,8 @@ static uint32_t list_candidates(coalescer *c, candidate *list, const bool *taken
     list[count++] = candidate_of(c, plan->in[i], after, i, true);
   }
   for (uint32_t k = 0; k < plan->out_count; k++) {
-    uint32_t writer = writer_of(c, plan->buffers[plan->out[k]].allocation);
+    bool several;
+    const uint32_t writer = begin_of(c, plan->buffers[plan->out[k]].allocation, &several);
     if (writer != AX_NONE && !placed[k]) list[count++] = candidate_of(c, plan->out[k], writer + 1, k, false);
   }
   return count;
@@ -356,14 +385,15 @@ static bool copies_carry(coalescer *c, uint32_t at, uint32_t *source, uint32_t *
   const ax_buffer *view = &c->plan->buffers[*source];
   if (view->offset == 0 && view->loop == AX_NONE)
     *source = view->allocation; /* under another shape; of less than all storage is not the same */
+  if (is_whole(c->plan, *target)) *target = c->plan->buffers[*target].allocation; /* an outer loop's carry, say */
   if (!same_storage(c->plan, *source, *target)) return false;
   if (c->plan->buffers[*target].allocation != *target || *source == *target) return false;
   if (!untouched(c, *source, at + 1, end) && touched(c, *target, at + 1, end).writes)
     return false; /* from here on they differ: the start of an inner loop's carry, say */
-  const uint32_t writer = writer_of(c, *source), exchange = writer == AX_NONE ? exchange_of(c, *source) : AX_NONE;
+  const uint32_t exchange = exchange_of(c, *source);
   if (exchange != AX_NONE)
     return exchange < at && untouched(c, *target, exchange, at) && met_since_used(c, *target, exchange) && is_outermost(c);
-  return writer != AX_NONE && writer < at && in_place(c, writer, *source, *target) && untouched(c, *target, writer + 1, at);
+  return begins_behind(c, *source, *target, at);
 }
 
 static void forget_touch(coalescer *c, uint32_t allocation, uint32_t at) {

@@ -129,7 +129,62 @@ static void donations(void **state) {
   expect_once((loop){.cases = {add, set_from_old, keep}}, 1);
 }
 
+/* --- Values made by several operations --- */
+
+typedef struct made {
+  bool old_is_read; /* after the first of them */
+  bool by_loop;     /* they are a loop inside */
+} made;
+
+static ax_value with_row(ax_value x, ax_value of, ax_value at) {
+  return ax_dynamic_update_slice_in_dim(x, ax_add(ax_mul(row(of), ax_real(2)), ax_real(1)), at, 0);
+}
+
+/* (x, i) -> (x, i) */
+static AX_BODY(step_of_rows) {
+  (void)context;
+  const ax_value x = ax_sin(in[0]);
+  out[0] = with_row(x, x, in[1]);
+  out[1] = ax_add(in[1], ax_integer(1));
+}
+
+/* (x, sum, i) -> (x, sum, i) */
+static AX_BODY(make) {
+  const made *m = context;
+  ax_value x = ax_broadcast_to(in[1], AX_DIMS(rows, columns));
+  if (m->by_loop) {
+    const ax_value start[] = {x, ax_full(AX_S32, AX_DIMS(), 0)};
+    ax_value end[2];
+    ax_scan(AX_CLOSURE(step_of_rows, 2, 2, NULL), 2, 3, false, start, end);
+    x = end[0];
+  }
+  x = ax_dynamic_update_slice_in_dim(x, ax_full(AX_F32, AX_DIMS(1, columns), 3), in[2], 0);
+  x = with_row(x, m->old_is_read ? in[0] : x, ax_full(AX_S32, AX_DIMS(), 5));
+  out[0] = x;
+  out[1] = ax_add(in[1], row(x));
+  out[2] = ax_add(in[2], ax_integer(1));
+}
+
+static AX_BODY(make_repeatedly) {
+  const ax_value start[] = {ax_sin(in[0]), ax_full(AX_F32, AX_DIMS(1, columns), 0), ax_full(AX_S32, AX_DIMS(), 0)};
+  ax_value end[3];
+  ax_scan(AX_CLOSURE(make, 3, 3, context), 3, 5, false, start, end);
+  out[0] = end[0];
+  out[1] = end[1];
+}
+
+static void made_by_several(void **state) {
+  const ax_type type = TEST_TYPE(AX_F32, rows, columns);
+  (void)state;
+  for (int inside = 0; inside < 2; inside++)
+    for (int late = 0; late < 2; late++) {
+      made m = {.by_loop = inside, .old_is_read = late};
+      expect(test_trace(make_repeatedly, &m, &type, 1, 2), NULL, (uint32_t)late);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(carries), cmocka_unit_test(carries_read_late), cmocka_unit_test(donations)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(carries), cmocka_unit_test(carries_read_late), cmocka_unit_test(donations),
+                                     cmocka_unit_test(made_by_several)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
