@@ -257,6 +257,52 @@ static void in_batches(void **state) {
   }
 }
 
+/* One window in each of several tables, which is found by going through all of its places. */
+static void one_in_each(void **state) {
+  static const char *const ways[] = {"scatter_add", "scatter_mul", "scatter_min", "scatter_max", "scatter"};
+  test_random random = {7};
+  (void)state;
+  for (int way = 0; way < 5; way++)
+    for (int dtype = way < 2 ? AX_S8 : AX_BOOL; dtype < (way < 4 ? AX_KEY : AX_DTYPE_COUNT); dtype++)
+      for (int k = 0; k < 2; k++)
+        check_batch((batch){ways[way], k == dtype % 2 ? "fill" : "clip", (ax_dtype)dtype, k == 1, 2, 33, 1, k == 0 ? 1 : 5}, &random);
+}
+
+/* As the gradient of take_along_axis: a number for each of two batching dimensions, which stand in the other order there, if `turned`. */
+static void check_along_axis(ax_dtype index_dtype, const char *mode, bool turned, test_random *random) {
+  enum { batch = 6, rows = 5, places = 8 };
+  static const double numbers[] = {0, 3, 7, 8, -1, 127, -128, 3e9, -3e9, 9e18, -9e18, 1.8e19};
+  char text[1024];
+  const long long first = turned ? rows : batch, second = turned ? batch : rows;
+  snprintf(text, sizeof text,
+           "{ lambda x:f32[6,5,8] i:%s[%lld,%lld,1] u:f32[%lld,%lld]. let y:f32[6,5,8] = scatter_add[update_window_dims=() "
+           "inserted_window_dims=(2,) scatter_dims_to_operand_dims=(2,) operand_batching_dims=(0, 1) "
+           "scatter_indices_batching_dims=%s mode=\"%s\" indices_are_sorted=false unique_indices=false] x i u in (y,) }",
+           ax_dtype_name(index_dtype), first, second, first, second, turned ? "(1, 0)" : "(0, 1)", mode);
+  ax_program *program = test_parsed(text);
+  ax_tensor *in[] = {test_edge_tensor(random, TEST_TYPE(AX_F32, batch, rows, places)), test_tensor(TEST_TYPE(index_dtype, first, second, 1), NULL),
+                     test_edge_tensor(random, TEST_TYPE(AX_F32, first, second))};
+  const double most = index_dtype == AX_S8 ? 128 : index_dtype == AX_U8 ? 256 : index_dtype == AX_S32 ? 0x1p31 : index_dtype == AX_S64 ? 0x1p63 : 0x1p64;
+  const bool is_signed = ax_dtype_get(index_dtype)->kind == AX_KIND_SIGNED;
+  for (int64_t k = 0; k < batch * rows; k++) {
+    const double number = numbers[test_random_below(random, AX_COUNT(numbers))];
+    test_set(in[1], k, number < most && (number >= 0 || (is_signed && number >= -most)) ? number : 1);
+  }
+  TEST_EVERY_WAY(program, in, 0);
+  test_release(in, 3);
+  ax_program_release(program);
+}
+
+static void along_an_axis(void **state) {
+  static const ax_dtype dtypes[] = {AX_S8, AX_U8, AX_S32, AX_S64, AX_U64};
+  static const char *const modes[] = {"fill", "clip", "promise_in_bounds"};
+  test_random random = {5};
+  (void)state;
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+    for (size_t m = 0; m < AX_COUNT(modes); m++)
+      for (int turned = 0; turned < 2; turned++) check_along_axis(dtypes[d], modes[m], turned, &random);
+}
+
 /* No element of none is met; and derivatives of what is met nowhere are 0. */
 static void of_nothing(void **state) {
   static const char *const ways[] = {"scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"};
@@ -291,6 +337,8 @@ int main(void) {
       cmocka_unit_test(at_two_numbers),
       cmocka_unit_test(of_other_dtypes),
       cmocka_unit_test(of_nothing),
+      cmocka_unit_test(one_in_each),
+      cmocka_unit_test(along_an_axis),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
