@@ -57,6 +57,24 @@ static ax_ex of_one_bool(ax_scalar op, ax_ex number, bool value, ax_ex other) {
   return value == (op == AX_SCALAR_AND) ? other : number;
 }
 
+/* A number of another dtype, if it is the same there: not rounded, not flushed, no infinity. */
+static ax_ex converted(ax_loop_kernel *kernel, ax_dtype dtype, ax_ex node) {
+  const ax_expr *expr = &kernel->exprs[node];
+  const ax_dtype_info *from = ax_dtype_get(expr->dtype), *to = ax_dtype_get(dtype);
+  const bool of_float = from->kind == AX_KIND_FLOAT, to_float = to->kind == AX_KIND_FLOAT;
+  if (expr->op != AX_LEAF_CONST || !(of_float || ax_is_exact(expr->dtype)) || !(to_float || ax_is_exact(dtype)) || dtype == AX_BOOL)
+    return AX_NONE;
+  const ax_number number = ax_number_load(expr->dtype, &expr->imm, 0);
+  const double value = of_float ? number.f : from->kind == AX_KIND_SIGNED ? (double)number.i : (double)number.u;
+  if (!(fabs(value) < 0x1p52) || (value != 0 && fabs(value) < 0x1p-6) || (of_float && !to_float)) return AX_NONE;
+  if (!to_float && value < 0 && to->kind != AX_KIND_SIGNED) return AX_NONE;
+  int64_t bits = 0;
+  ax_number_store(dtype, &bits, 0, to_float ? (ax_number){.f = value} : (ax_number){.i = (int64_t)value});
+  const ax_number back = ax_number_load(dtype, &bits, 0);
+  const double same = to_float ? back.f : to->kind == AX_KIND_SIGNED ? (double)back.i : (double)back.u;
+  return same == value && signbit(same) == signbit(value) ? ax_kernel_const(kernel, dtype, bits) : AX_NONE;
+}
+
 /* --- Powers of two --- */
 
 /* A float that is a number, as f32, f64 or bf16; NaN: it is none. */
@@ -95,7 +113,8 @@ ax_ex ax_kernel_inverse(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax
 /* --- All --- */
 
 ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, const ax_ex arg[3]) {
-  if (kernel->failed || op >= AX_SCALAR_COUNT || arg[0] == AX_NONE || op == AX_SCALAR_CONVERT || op == AX_SCALAR_BITCAST) return AX_NONE;
+  if (kernel->failed || op >= AX_SCALAR_COUNT || arg[0] == AX_NONE || op == AX_SCALAR_BITCAST) return AX_NONE;
+  if (op == AX_SCALAR_CONVERT) return converted(kernel, dtype, arg[0]);
   if (op == AX_SCALAR_SQRT) return root_of(kernel, dtype, arg[0]);
   const known a = number_of(kernel, arg[0]);
   int64_t bits;

@@ -5,7 +5,7 @@
 #include "plan/kernel.h"
 
 /* A node that an operation on these nodes would equal, which is made if it is a number; AX_NONE: none is known. Numbers are integers and bools:
-   floats are left to the code that computes them, but for roots of powers of four. */
+   floats are left to the code that computes them, but for roots of powers of four and numbers that are the same in another dtype. */
 ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, const ax_ex arg[3]);
 /* If the operation divides by a power of two, of either sign: the number by which a product has the same bits, in less time. AX_NONE: it does
    not. */
