@@ -474,6 +474,14 @@ static ax_status cut_block(void *context, ax_block *block, bool is_body) {
   return c->node_count > count || c->changed ? write_back(c, block) : AX_OK;
 }
 
+static void keep_view(void *context, uint32_t buffer, bool writes) {
+  const cutter *c = context;
+  (void)writes;
+  if (allocation_of(c, buffer) != buffer) c->kept[allocation_of(c, buffer)] = true;
+}
+
+static void keep_seen(void *context, ax_op *op) { ax_op_visit(op, keep_view, context); }
+
 static ax_status make_tables(cutter *c, ax_arena *tables) {
   const ax_plan *plan = c->plan;
   size_t count = c->allocation_capacity = (1 + most_parts) * plan->buffer_count;
@@ -485,7 +493,8 @@ static ax_status make_tables(cutter *c, ax_arena *tables) {
   if (c->kept == NULL) return ax_out_of_memory(count);
   for (int k = 0; k < 2 && count > 0; k++) memset(c->first[k], 0xff, count * sizeof c->first[k][0]);
   for (uint32_t i = 0; i < plan->buffer_count; i++)
-    if (plan->buffers[i].allocation != i || plan->buffers[i].updated) c->kept[plan->buffers[i].allocation] = true;
+    if (plan->buffers[i].updated || plan->buffers[i].loop != AX_NONE) c->kept[plan->buffers[i].allocation] = true;
+  ax_block_walk(&plan->block, keep_seen, c);
   for (uint32_t k = 0; k < plan->out_count; k++) c->kept[plan->buffers[plan->out[k]].allocation] = true;
   for (uint32_t i = 0; i < plan->in_count && plan->donate != NULL; i++) c->donates = c->donates || plan->donate[i];
   ax_plan_count(plan, c->reads, c->writes);
@@ -513,6 +522,7 @@ ax_status ax_plan_pieces(ax_plan *plan) {
   bool few = false, any = false;
   ax_status status = find_any(plan, &tables, &few, &any);
   if (any && status == AX_OK) status = ax_pieces_by_views(plan);
+  if (status == AX_OK) status = ax_pieces_by_slices(plan);
   if (few && status == AX_OK) status = make_tables(&c, &tables);
   if (few && status == AX_OK) status = ax_blocks_visit(&plan->block, cut_block, &c);
   ax_free(c.touches);
