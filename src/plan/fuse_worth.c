@@ -58,14 +58,32 @@ static uint32_t innermost(const ax_loop_kernel *kernel) {
   return inner > 0 ? inner - 1 : kernel->rank;
 }
 
+/* The elements next to each other, of the innermost dimensions, that the copy takes from one place; *pitch: how far apart these places are,
+   in elements; 0: there is but one. */
+static int64_t run_of(const ax_loop_kernel *producer, const ax_expr *from, int64_t *pitch) {
+  int64_t run = 1;
+  *pitch = 0;
+  for (uint32_t d = producer->rank; d-- > 0;) {
+    if (producer->dims[d] == 1) continue;
+    *pitch = pitch_of(producer, from->slot, from->at, d);
+    if (*pitch != run) return run;
+    run *= producer->dims[d];
+    *pitch = 0;
+  }
+  return run;
+}
+
 bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer, uint32_t slot) {
-  enum { again = 8 };
+  enum { again = 8, short_bytes = 256 };
   const ax_expr *from = &producer->exprs[store->expr];
   const int64_t elems = ax_dims_elems(consumer->slots[slot].rank, consumer->slots[slot].dims);
   const uint32_t inner = innermost(consumer);
   uint32_t stored = AX_NONE;
   bool along = false;
   if (inner == consumer->rank || from->op != AX_LEAF_LOAD || ax_dims_elems(consumer->rank, consumer->dims) / again < elems) return false;
+  int64_t pitch;
+  const int64_t run = run_of(producer, from, &pitch);
+  if (run > 1 && run * (int64_t)ax_dtype_bytes(from->dtype) <= short_bytes && (pitch >= 2 * run || pitch <= -2 * run)) return true;
   for (uint32_t i = 0; i < consumer->expr_count; i++) {
     const ax_expr *load = &consumer->exprs[i];
     if (load->op != AX_LEAF_LOAD || load->slot != slot || load->arg[0] != AX_NONE) continue;
@@ -74,7 +92,7 @@ bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, cons
   for (uint32_t d = 0; d < producer->rank; d++)
     if (producer->dims[d] > 1 && pitch_of(producer, store->slot, store->at, d) == 1) stored = d;
   if (!along || stored == AX_NONE) return false;
-  const int64_t pitch = pitch_of(producer, from->slot, from->at, stored);
+  pitch = pitch_of(producer, from->slot, from->at, stored);
   return pitch > 1 || pitch < -1;
 }
 

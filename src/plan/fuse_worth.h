@@ -10,7 +10,8 @@ bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store);
 /* Whether all stores are cheap. Reductions are not, because a reader cannot compute one in place of a load. */
 bool ax_kernel_is_cheap(const ax_loop_kernel *kernel);
 /* Whether a store copies elements that lie apart (a column of a matrix, say), and the consumer walks along the copy, which it
-   sees as `slot`, many times. Then the copy pays: the elements are brought together once. */
+   sees as `slot`, many times; or short rows that lie apart, whatever way the consumer walks. Then the copy pays: the elements are brought
+   together once. */
 bool ax_copy_gathers(const ax_loop_kernel *producer, const ax_store *store, const ax_loop_kernel *consumer, uint32_t slot);
 /* Whether the producer takes rows of a few elements from places that are computed, and the consumer computes functions of each element. Rows
    elsewhere are computed one by one, and fill registers less than half; brought together, they are whole registers. */

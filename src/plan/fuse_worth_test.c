@@ -202,6 +202,40 @@ static void columns_are_brought_together_for_who_reads_them_often(void **state) 
   assert_false(ax_copy_gathers(column, &column->stores[0], turned, 0));
 }
 
+/* The first `row` of each of 64 rows of `pitch` elements. */
+static ax_loop_kernel *rows_taken(int64_t row, int64_t pitch) {
+  const int64_t dims[] = {64, row}, whole[] = {64, pitch};
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 0, dims);
+  const ax_position at[] = {along(0, 1, 0), along(1, 1, 0)};
+  const ax_ex loaded = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 2, whole), at);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 2, dims), at, loaded, AX_SCALAR_NONE);
+  return k;
+}
+
+/* Distances: all pairs of so many rows and the 64, summed along a row. */
+static ax_loop_kernel *paired(int64_t times, int64_t row) {
+  const int64_t dims[] = {times, 64, row}, rows[] = {64, row};
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 3, 1, dims);
+  const ax_position at[] = {along(1, 1, 0), along(2, 1, 0)}, to[] = {along(0, 1, 0), along(1, 1, 0)};
+  const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 2, rows), at);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 2, dims), to, ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, x, x, AX_NONE), AX_SCALAR_ADD);
+  return k;
+}
+
+static bool gathers_rows(int64_t row, int64_t pitch, int64_t times) {
+  const ax_loop_kernel *rows = rows_taken(row, pitch);
+  return ax_copy_gathers(rows, &rows->stores[0], paired(times, row), 0);
+}
+
+static void short_rows_are_brought_together_for_who_reads_them_often(void **state) {
+  (void)state;
+  assert_true(gathers_rows(8, 512, 64) && gathers_rows(3, 24, 64) && gathers_rows(64, 128, 64));
+  assert_false(gathers_rows(8, 512, 4));   /* seldom read */
+  assert_false(gathers_rows(8, 12, 64));   /* not apart */
+  assert_false(gathers_rows(80, 512, 64)); /* long */
+  assert_false(gathers_rows(8, 8, 64));    /* all */
+}
+
 /* `count` rows of a table, those of so many numbers. */
 static ax_loop_kernel *looked_up(int64_t count, int64_t row, ax_dtype dtype) {
   const int64_t dims[] = {count, row}, table[] = {100, row};
@@ -302,6 +336,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(spaces_are_equal_by_their_sizes, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(rows_and_columns_are_not_walked_together, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(columns_are_brought_together_for_who_reads_them_often, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(short_rows_are_brought_together_for_who_reads_them_often, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(functions_of_short_rows_are_computed_when_they_are_together, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(long_rows_to_few_results_go_in_blocks, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(shared_buffers_count_once, test_arena_start, test_arena_end),
