@@ -12,6 +12,7 @@
 #include "ir/dtype.h"
 #include "machine/caches.h"
 #include "machine/features.h"
+#include "ops/combine_kept.h"
 
 #define INLINED __attribute__((always_inline))
 #define SELDOM(holds) __builtin_expect(holds, 0)
@@ -539,9 +540,7 @@ __attribute__((target("avx2"))) static void place_wide(ax_scalar combine, ax_dty
 
 /* --- Shorter ones. Wider registers gain nothing. --- */
 
-typedef void short_rows(ax_scalar combine, const ax_short_rows *rows);
-
-static short_rows *copier_of_short_rows(ax_dtype dtype) {
+static ax_combine_rows *copier_of_short_rows(ax_dtype dtype) {
   switch (ax_dtype_bytes(dtype)) {
     case 1: return s8_at;
     case 2: return s16_at;
@@ -551,7 +550,7 @@ static short_rows *copier_of_short_rows(ax_dtype dtype) {
   }
 }
 
-static short_rows *combiner_of_short_rows_floats(ax_scalar combine, ax_dtype dtype) {
+static ax_combine_rows *combiner_of_short_rows_floats(ax_scalar combine, ax_dtype dtype) {
   switch (dtype) {
     case AX_BF16: return is_extreme(combine) ? bf16_extreme_at : bf16_at;
     case AX_F16: return is_extreme(combine) ? f16_extreme_at : NULL;
@@ -563,7 +562,7 @@ static short_rows *combiner_of_short_rows_floats(ax_scalar combine, ax_dtype dty
   }
 }
 
-static short_rows *combiner_of_short_rows(ax_scalar combine, ax_dtype dtype) {
+static ax_combine_rows *combiner_of_short_rows(ax_scalar combine, ax_dtype dtype) {
   if (combine == AX_SCALAR_NONE) return copier_of_short_rows(dtype);
   if (!is_known(combine)) return NULL;
   switch (dtype) {
@@ -586,7 +585,8 @@ bool ax_has_short_rows(ax_scalar combine, ax_dtype dtype, int64_t count, uint32_
 }
 
 void ax_combine_short_rows(ax_scalar combine, ax_dtype dtype, const ax_short_rows *rows) {
-  if (rows->count <= 4) combiner_of_short_rows(combine, dtype)(combine, rows);
+  if (ax_combines_kept(combine, dtype, rows)) ax_combine_kept(combine, dtype, rows, combiner_of_short_rows(combine, dtype));
+  else if (rows->count <= 4) combiner_of_short_rows(combine, dtype)(combine, rows);
   else if (ax_machine_has(AX_FEATURE_AVX2)) place_wide(combine, dtype, rows);
   else place_plain(combine, dtype, rows);
 }

@@ -182,6 +182,40 @@ static void short_rows(void **state) {
   ax_float_mode_leave(caller);
 }
 
+/* Many elements at few places: in any order, rising and falling, of few values, strange ones, some outside. */
+static void many_at_few_places(void **state) {
+  enum { rows = 40003, limit = 60 };
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_S32};
+  static const ax_scalar extremes[] = {AX_SCALAR_MIN, AX_SCALAR_MAX};
+  test_random random = {6};
+  const ax_float_mode caller = ax_float_mode_enter(*state != NULL);
+  for (int k = 0; k < 3 * 2 * 6; k++) {
+    const ax_dtype dtype = dtypes[k % 3];
+    const ax_scalar operation = extremes[k / 3 % 2];
+    const int kind = k / 6;
+    const ax_type type = TEST_TYPE(dtype, rows), places = TEST_TYPE(dtype, limit + 1);
+    ax_tensor *from = kind < 2 ? test_edge_tensor(&random, type) : test_tensor(type, NULL), *to = test_edge_tensor(&random, places),
+              *wanted = test_tensor(places, NULL);
+    int32_t *at = malloc(rows * sizeof at[0]);
+    assert_non_null(at);
+    for (int i = 0; i < rows; i++) {
+      at[i] = i % 97 == 5 ? (i % 2 ? INT32_MIN : INT32_MAX) : (int32_t)test_random_below(&random, limit + 3) - 1;
+      const double any = (double)test_random_below(&random, 1 << 20), some = (double)test_random_below(&random, 3) - 1;
+      if (kind >= 2) test_set(from, i, kind == 2 ? any - 500000 : kind == 3 ? i : kind == 4 ? some : i < rows / 2 ? any : -i);
+    }
+    for (int i = 0; i <= limit && kind >= 2; i++) test_set(to, i, i % 3);
+    memcpy(wanted->data, to->data, test_tensor_bytes(to));
+    const ax_short_rows r = {.to = to->data, .from = from->data, .at = at, .at_step = 1, .from_step = 1, .limit = {limit}, .pitch = {1},
+                             .rows = rows, .count = 1, .numbers = 1, .clips = k % 2 == 0};
+    combine_each(operation, wanted, from, &r);
+    ax_combine_short_rows(operation, dtype, &r);
+    if (!test_same_tensors(to, wanted)) fail_msg("%s of %s, %d", ax_scalar_name(operation), ax_dtype_name(dtype), kind);
+    free(at);
+    test_release((ax_tensor *[]){from, to, wanted}, 3);
+  }
+  ax_float_mode_leave(caller);
+}
+
 static void which_rows_are_short(void **state) {
   (void)state;
   assert_true(ax_has_short_rows(AX_SCALAR_ADD, AX_F32, 1, 2) && ax_has_short_rows(AX_SCALAR_NONE, AX_BOOL, 3, 1));
@@ -210,6 +244,8 @@ int main(void) {
       cmocka_unit_test(widest_registers),
       cmocka_unit_test(short_rows),
       cmocka_unit_test_prestate(short_rows, &flushed),
+      cmocka_unit_test(many_at_few_places),
+      cmocka_unit_test_prestate(many_at_few_places, &flushed),
       cmocka_unit_test(which_rows_are_short),
       cmocka_unit_test(only_of_numbers),
   };
