@@ -266,11 +266,20 @@ static bool computes_once(const fuser *f, uint32_t position, uint32_t at, uint32
   return ax_kernel_loads_apart(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[allocation] <= elems;
 }
 
+/* Of large arrays a load and one operation are made again sooner than stored and loaded. */
+static bool is_light(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
+  const ax_bound *producer = &f->block->ops[position].kernel;
+  const uint32_t made = allocation_of(f, f->block->ops[at].kernel.buffers[slot]);
+  return ax_dims_elems(producer->kernel->rank, producer->kernel->dims) > small_elems && ax_store_is_light(producer->kernel, store) &&
+         !holds_more(f, producer, position, at, made);
+}
+
 static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
   const ax_loop_kernel *producer = f->block->ops[position].kernel.kernel, *consumer = f->block->ops[at].kernel.kernel;
   if (ax_rows_fill_little(producer, store, consumer)) return false;
-  return computes_once(f, position, at, slot) ||
-         (ax_store_is_cheap(producer, store) && !ax_copy_gathers(producer, store, consumer, slot));
+  if (computes_once(f, position, at, slot)) return true;
+  const bool cheap = ax_store_is_cheap(producer, store) || is_light(f, position, store, at, slot);
+  return cheap && !ax_copy_gathers(producer, store, consumer, slot);
 }
 
 /* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the
@@ -527,7 +536,7 @@ static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
 }
 
 /* Whether a kernel may go far, down or up: what it makes is small, or going down it holds no more than its result. */
-static bool is_light(const fuser *f, const ax_op *op, uint32_t position, uint32_t at, bool down) {
+static bool may_go_far(const fuser *f, const ax_op *op, uint32_t position, uint32_t at, bool down) {
   const uint32_t made = allocation_of(f, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
   return ax_buffer_bytes(&f->plan->buffers[made]) <= small_bytes || (down && !holds_more(f, &op->kernel, position, at, made));
 }
@@ -565,7 +574,7 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);
     if (!down && !up) continue;
-    if (at - i > window && !is_light(f, down ? a : b, i, at, down)) continue;
+    if (at - i > window && !may_go_far(f, down ? a : b, i, at, down)) continue;
     ax_bound x, y;
     ax_rewritten brought;
     AX_TRY(prepare_merge(f, a, b, &x, &y, &brought));

@@ -21,24 +21,58 @@ static bool is_of_guards(const ax_loop_kernel *kernel, ax_ex node) {
   return ax_kernel_is_guard(kernel, expr->op == AX_SCALAR_SELECT ? expr->arg[0] : node);
 }
 
-bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
-  enum { most_choices = 4, most_work = 2 };
+/* Operations that take next to nothing beside loading. */
+static bool is_light(const ax_expr *expr) {
+  switch (expr->op) {
+    case AX_SCALAR_NEG:
+    case AX_SCALAR_ABS:
+    case AX_SCALAR_ADD:
+    case AX_SCALAR_SUB:
+    case AX_SCALAR_MUL: return expr->dtype == AX_F32 || expr->dtype == AX_F64;
+    default: return false;
+  }
+}
+
+/* What a stored element is made of. */
+typedef struct makings {
+  uint32_t loads, work, light; /* of many guarded loads one is done; light: as much of the work */
+  bool indexed;
+} makings;
+
+enum { most_work = 2 };
+
+/* False: it is more than could be cheap. */
+static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, makings *m) {
+  enum { most_choices = 4 };
   bool needed[AX_MOST_EXPRS] = {false};
-  uint32_t loads = 0, guarded = 0, indices = 0, work = 0;
+  uint32_t guarded = 0;
+  *m = (makings){0};
   if (kernel->expr_count > AX_MOST_EXPRS) return false;
   needed[store->expr] = true;
   for (uint32_t i = store->expr + 1; i-- > 0;) {
     const ax_expr *expr = &kernel->exprs[i];
     if (!needed[i]) continue;
     ax_kernel_need(kernel, i, needed);
-    if (expr->op == AX_LEAF_LOAD) *(expr->arg[0] == AX_NONE ? &loads : &guarded) += 1;
-    indices += expr->op == AX_LEAF_INDEX || expr->op == AX_LEAF_AXIS;
-    work += expr->op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
-    if (work > most_work && loads + guarded + indices > 0) return false;
+    if (expr->op == AX_LEAF_LOAD) *(expr->arg[0] == AX_NONE ? &m->loads : &guarded) += 1;
+    m->indexed = m->indexed || expr->op == AX_LEAF_INDEX || expr->op == AX_LEAF_AXIS;
+    const bool works = expr->op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
+    m->work += works;
+    m->light += works && is_light(expr);
+    if (m->work > most_work && m->loads + guarded + m->indexed > 0) return false;
   }
-  loads += guarded > most_choices ? guarded : guarded > 0; /* of which one is done */
-  if (loads > 1) return false;
-  return loads == 1 ? work == 0 : indices == 0 || work <= most_work;
+  m->loads += guarded > most_choices ? guarded : guarded > 0;
+  return true;
+}
+
+bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
+  makings m;
+  if (!makings_of(kernel, store, &m) || m.loads > 1) return false;
+  return m.loads == 1 ? m.work == 0 : !m.indexed || m.work <= most_work;
+}
+
+bool ax_store_is_light(const ax_loop_kernel *kernel, const ax_store *store) {
+  makings m;
+  return makings_of(kernel, store, &m) && m.loads == 1 && m.work == 1 && m.light == 1;
 }
 
 bool ax_kernel_is_cheap(const ax_loop_kernel *kernel) {

@@ -43,6 +43,24 @@ static void a_load_alone_is_cheap(void **state) {
   assert_false(is_cheap(store(k, op(k, AX_SCALAR_NEG, load(k, 0), AX_NONE))));
 }
 
+static bool is_light(const ax_loop_kernel *k) { return ax_store_is_light(k, &k->stores[0]); }
+
+static void a_load_and_a_sign_are_light(void **state) {
+  (void)state;
+  ax_loop_kernel *k = over_rows();
+  assert_true(is_light(store(k, op(k, AX_SCALAR_NEG, load(k, 0), AX_NONE))));
+  k = over_rows();
+  assert_true(is_light(store(k, op(k, AX_SCALAR_MUL, load(k, 0), ax_kernel_const(k, AX_F32, 0x40000000)))));
+  k = over_rows();
+  assert_false(is_light(store(k, load(k, 0)))); /* which is cheap */
+  k = over_rows();
+  assert_false(is_light(store(k, op(k, AX_SCALAR_NEG, op(k, AX_SCALAR_NEG, load(k, 0), AX_NONE), AX_NONE))));
+  k = over_rows();
+  assert_false(is_light(store(k, op(k, AX_SCALAR_EXP, load(k, 0), AX_NONE))));
+  k = over_rows();
+  assert_false(is_light(store(k, op(k, AX_SCALAR_ADD, load(k, 0), load(k, 1)))));
+}
+
 static void constants_cost_nothing(void **state) {
   (void)state;
   ax_loop_kernel *k = over_rows();
@@ -325,6 +343,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_transpose_turns, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_load_alone_is_cheap, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(a_load_and_a_sign_are_light, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(columns_are_apart, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(columns_fill_rows, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(constants_cost_nothing, test_arena_start, test_arena_end),
