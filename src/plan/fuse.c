@@ -511,6 +511,13 @@ static bool left_to_readers(const fuser *f, const ax_op *op) {
   return ax_kernel_is_cheap(kernel) && is_plain(f, allocation_of(f, buffer)) && is_whole(f, buffer);
 }
 
+/* Likewise of kernel `op`, some of whose readers are kernels beyond `at`. With this one it would be stored. */
+static bool goes_into_readers(const fuser *f, const ax_op *op, uint32_t at) {
+  if (op->kind != AX_OP_KERNEL || !left_to_readers(f, op)) return false;
+  const uint32_t last = f->last_read[allocation_of(f, op->kernel.buffers[op->kernel.kernel->stores[0].slot])];
+  return last > at && last < f->block->count && f->block->ops[last].kind == AX_OP_KERNEL;
+}
+
 /* Whether the kernel loads the value under a guard, as one that puts values together. Whoever looks at each of the pieces takes that kernel in,
    and then the pieces. */
 static bool puts_together(const fuser *f, const ax_bound *kernel, uint32_t allocation) {
@@ -564,7 +571,7 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     ax_op *a = &ops[i];
     bool done = false;
     passed += a->kind != AX_OP_NONE;
-    if (waits_for_reader(f, a, at)) continue;
+    if (waits_for_reader(f, a, at) || goes_into_readers(f, a, at)) continue;
     if (ax_op_rules_of(a)->is_exchange || ax_op_has_messages(a))
       return AX_OK; /* what comes before must not wait for what comes after */
     if (a->kind != AX_OP_KERNEL || (cheap && !ax_kernel_feeds(&a->kernel, &b->kernel) && !ax_bounds_fill_rows(&a->kernel, &b->kernel)) ||

@@ -688,8 +688,25 @@ static void three_columns(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_concatenate(AX_LIST(3, columns), 1);
 }
 
+/* Columns that several of the products read. */
+static void crossed(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value a[3], b[3], made[3];
+  for (int64_t k = 0; k < 3; k++) {
+    a[k] = ax_reshape(ax_slice_in_dim(in[0], k, k + 1, 1, 1), AX_DIMS(rows_each));
+    b[k] = ax_reshape(ax_slice_in_dim(in[1], k, k + 1, 1, 1), AX_DIMS(rows_each));
+  }
+  for (int k = 0; k < 3; k++) {
+    const int l = (k + 1) % 3, m = (k + 2) % 3;
+    made[k] = ax_reshape(ax_sub(ax_mul(a[l], b[m]), ax_mul(a[m], b[l])), AX_DIMS(rows_each, 1));
+  }
+  out[0] = ax_concatenate(AX_LIST(3, made), 1);
+}
+
 static void rows_whole(void **state) {
   (void)state;
+  const ax_type points[] = {TEST_TYPE(AX_F32, rows_each, 3), TEST_TYPE(AX_F32, rows_each, 3)};
+  expect_runs(crossed, points, 2, "kernel[40,1]");
   const ax_type in[] = {TEST_TYPE(AX_F32, rows_each, columns_each), TEST_TYPE(AX_F32, rows_each, columns_each)};
   expect_runs(three_columns, in, 2, "kernel[960,1]");
 }
