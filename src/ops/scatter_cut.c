@@ -6,6 +6,8 @@
 
    A batching dimension is cut if there is one; then a dimension of the window that no index moves, if its runs are long; then one
    that an index moves; then any. */
+#include <string.h>
+
 #include "machine/caches.h"
 #include "ops/scatter.h"
 #include "ops/scatter_routine.h"
@@ -40,6 +42,22 @@ static void find_loops(ax_scattering *s, const ax_index_windows *w, const arrays
     s->window_of[d] = (int)s->window_rank;
     s->window[s->window_rank++] = (ax_scatter_loop){w->sizes[d], operand[d], updates[wide], 0};
   }
+}
+
+/* Windows whose elements lie apart, at indices whose updates lie next to each other, as those that add to columns: each of a window's places
+   becomes a batch of its own, of single elements at these indices. Each place is still met in the order of the indices. */
+static void turn_windows(ax_scattering *s) {
+  enum { least_put = 48, least_combined = 8 };
+  const int64_t least = s->combine == AX_SCALAR_NONE ? least_put : least_combined;
+  const ax_scatter_loop *list = s->batch_rank > 0 ? &s->batch[s->batch_rank - 1] : NULL;
+  if (list == NULL || s->window_rank == 0 || s->number_count == 0 || list->extent < least || list->updates != 1 || list->operand != 0) return;
+  for (uint32_t d = 0; d < s->window_rank; d++)
+    if (s->window[d].operand == 1 && s->window[d].extent > 1) return;
+  memmove(s->batch + s->window_rank, s->batch, s->batch_rank * sizeof s->batch[0]);
+  memcpy(s->batch, s->window, s->window_rank * sizeof s->batch[0]);
+  s->batch_rank += s->window_rank;
+  s->window_rank = 0;
+  for (uint32_t d = 0; d < AX_MAX_RANK; d++) s->window_of[d] = -1;
 }
 
 enum { run_bytes = 128, long_bytes = 16 << 10, most_parts = 16, few_parts = 4, enough_bytes = 64, short_bytes = 128 };
@@ -144,6 +162,7 @@ ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_wi
   find_loops(&s, w, &a);
   int64_t windows = 1;
   for (uint32_t b = 0; b < s.batch_rank; b++) windows *= s.batch[b].extent;
+  turn_windows(&s);
   double time = 0.1 * (double)ax_type_elems(&updates) + 5 * (double)windows;
   find_cut(&s, w, &a, time / 25000);
   join_window(&s);

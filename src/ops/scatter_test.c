@@ -303,6 +303,29 @@ static void along_an_axis(void **state) {
       for (int turned = 0; turned < 2; turned++) check_along_axis(dtypes[d], modes[m], turned, &random);
 }
 
+/* Columns of a table, met several times and some outside: by single elements, row by row. */
+static void columns_at_many_numbers(void **state) {
+  typedef ax_value way(ax_value, ax_value, ax_value, int64_t, const ax_index_options *);
+  static way *const ways[] = {(ax_at_add), (ax_at_mul), (ax_at_min), (ax_at_max), (ax_at_set)};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_S8, AX_BF16, AX_C64, AX_F16};
+  static const int64_t counts[] = {9, 70};
+  test_random random = {9};
+  (void)state;
+  for (size_t w = 0; w < AX_COUNT(ways); w++)
+    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (size_t k = 0; k < 2 * AX_COUNT(counts); k++) {
+        const int64_t rows = 37, columns = 50, count = counts[k / 2];
+        const combination c = {ways[w], k % 2 == 0 ? AX_INDEX_FILL : AX_INDEX_CLIP, 1};
+        const ax_type types[] = {TEST_TYPE(dtypes[d], rows, columns), TEST_TYPE(AX_S32, count), TEST_TYPE(dtypes[d], rows, count)};
+        ax_program *program = test_trace(combine_rows, (void *)&c, types, 3, 1);
+        ax_tensor *in[] = {test_edge_tensor(&random, types[0]), test_tensor(types[1], NULL), test_edge_tensor(&random, types[2])};
+        for (int64_t i = 0; i < count; i++) test_set(in[1], i, (double)test_random_below(&random, columns + 6) - 3);
+        TEST_EVERY_WAY(program, in, 0);
+        test_release(in, 3);
+        ax_program_release(program);
+      }
+}
+
 /* No element of none is met; and derivatives of what is met nowhere are 0. */
 static void of_nothing(void **state) {
   static const char *const ways[] = {"scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"};
@@ -337,6 +360,7 @@ int main(void) {
       cmocka_unit_test(at_two_numbers),
       cmocka_unit_test(of_other_dtypes),
       cmocka_unit_test(of_nothing),
+      cmocka_unit_test(columns_at_many_numbers),
       cmocka_unit_test(one_in_each),
       cmocka_unit_test(along_an_axis),
   };
