@@ -165,11 +165,11 @@ bool ax_indexing_take(const ax_prim *prim, const ax_dim_list *const lists[5], co
 
 /* --- lower --- */
 
-ax_ex ax_lower_index(ax_lower *lower, const ax_index_windows *w, uint32_t indices, int component, const int *loop_of) {
+ax_ex ax_lower_index(ax_lower *lower, const ax_index_windows *w, uint32_t indices, int component, const ax_position *at_index) {
   ax_loop_kernel *kernel = lower->kernel;
   ax_dtype dtype = ax_lower_type(lower, indices)->dtype;
   ax_position at[AX_MAX_RANK];
-  for (uint32_t d = 0; d + 1 < w->index_rank; d++) at[d] = (ax_position){.dim = loop_of[d], .coef = 1, .dynamic = AX_NONE};
+  for (uint32_t d = 0; d + 1 < w->index_rank; d++) at[d] = at_index[d];
   at[w->index_rank - 1] = (ax_position){.dim = -1, .offset = component, .dynamic = AX_NONE};
   ax_ex index = ax_lower_load(lower, indices, at);
   if (dtype == AX_U64)
@@ -183,11 +183,13 @@ static ax_ex both(ax_loop_kernel *kernel, ax_ex a, ax_ex b) {
 
 void ax_lower_windows(ax_lower *lower, const ax_index_windows *w, uint32_t indices, ax_position *at, ax_ex *inside) {
   ax_loop_kernel *kernel = lower->kernel;
+  ax_position of_index[AX_MAX_RANK];
+  for (uint32_t d = 0; d + 1 < w->index_rank; d++) of_index[d] = (ax_position){.dim = w->wide_of_index[d], .coef = 1, .dynamic = AX_NONE};
   if (inside != NULL) *inside = AX_NONE;
   for (uint32_t d = 0; d < w->rank; d++) {
     at[d] = (ax_position){.dim = w->wide_of[d], .coef = 1, .dynamic = AX_NONE};
     if (w->component_of[d] < 0) continue;
-    ax_ex start = ax_lower_index(lower, w, indices, w->component_of[d], w->wide_of_index);
+    ax_ex start = ax_lower_index(lower, w, indices, w->component_of[d], of_index);
     at[d].dynamic = start;
     at[d].limit = w->limit[d];
     if (inside == NULL) continue;

@@ -70,9 +70,9 @@ bool ax_indexing_batch(const ax_prim *prim, ax_indexing *at, bool operand, bool 
 /* Reads a front function's lists and options into parameters. False: the trace has failed. */
 bool ax_indexing_take(const ax_prim *prim, const ax_dim_list *const lists[5], const ax_index_options *options, ax_indexing *out);
 
-/* For lower: number `component` of an index, as an s64 node of the kernel being built; loop_of: by dimension of the indices but the last,
-   the kernel's loop along it, -1 for one of extent 1. */
-ax_ex ax_lower_index(ax_lower *lower, const ax_index_windows *w, uint32_t indices, int component, const int *loop_of);
+/* For lower: number `component` of an index, as an s64 node of the kernel being built; at_index: where it is, by dimension of the indices but
+   the last. */
+ax_ex ax_lower_index(ax_lower *lower, const ax_index_windows *w, uint32_t indices, int component, const ax_position *at_index);
 /* For lower: the positions of windows in the operand, as terms of the kernel being built, whose first loops are the wide array's
    dimensions. *inside becomes the node that says whether the window is inside, AX_NONE if it always is; `inside` may be NULL. */
 void ax_lower_windows(ax_lower *lower, const ax_index_windows *w, uint32_t indices, ax_position *at, ax_ex *inside);

@@ -22,10 +22,10 @@ AX_MUST_USE ax_status ax_scatter_by(uint32_t count, const ax_value *xs, ax_value
 bool ax_scatter_has_one(const ax_eqn *eqn, const ax_type *types);
 AX_MUST_USE ax_status ax_scatter_lower_one(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
-/* Says whether a scatter has one window for each place along its batching dimensions, at one of few places (scatter_each.c); and lowers it
-   as a kernel that goes through all places. */
-bool ax_scatter_has_one_each(const ax_eqn *eqn, const ax_type *types);
-AX_MUST_USE ax_status ax_scatter_lower_one_each(ax_lower *lower, ax_scalar combine, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+/* Says whether a scatter has one window, or a few, for each place along the dimensions that no index moves along, at one of few places
+   (scatter_each.c); and lowers it as a kernel that goes through all places. */
+bool ax_scatter_has_few_each(const ax_eqn *eqn, const ax_type *types);
+AX_MUST_USE ax_status ax_scatter_lower_few_each(ax_lower *lower, ax_scalar combine, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 /* Adds the routine that applies the updates to a copy of the operand (scatter_routine.c). Its memory: indices, updates, then the
    result. combine AX_SCALAR_NONE: an update replaces the element. */

@@ -257,15 +257,15 @@ static void in_batches(void **state) {
   }
 }
 
-/* One window in each of several tables, which is found by going through all of its places. */
-static void one_in_each(void **state) {
+/* One window, or a few, in each of several tables, which are found by going through all of its places. */
+static void few_in_each(void **state) {
   static const char *const ways[] = {"scatter_add", "scatter_mul", "scatter_min", "scatter_max", "scatter"};
   test_random random = {7};
   (void)state;
   for (int way = 0; way < 5; way++)
     for (int dtype = way < 2 ? AX_S8 : AX_BOOL; dtype < (way < 4 ? AX_KEY : AX_DTYPE_COUNT); dtype++)
-      for (int k = 0; k < 2; k++)
-        check_batch((batch){ways[way], k == dtype % 2 ? "fill" : "clip", (ax_dtype)dtype, k == 1, 2, 33, 1, k == 0 ? 1 : 5}, &random);
+      for (int k = 0; k < 4; k++)
+        check_batch((batch){ways[way], k % 2 == dtype % 2 ? "fill" : "clip", (ax_dtype)dtype, k % 2 == 1, 2, 33, k < 2 ? 1 : 2 * k - 1, k % 2 == 0 ? 1 : 5}, &random);
 }
 
 /* As the gradient of take_along_axis: a number for each of two batching dimensions, which stand in the other order there, if `turned`. */
@@ -361,7 +361,7 @@ int main(void) {
       cmocka_unit_test(of_other_dtypes),
       cmocka_unit_test(of_nothing),
       cmocka_unit_test(columns_at_many_numbers),
-      cmocka_unit_test(one_in_each),
+      cmocka_unit_test(few_in_each),
       cmocka_unit_test(along_an_axis),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
