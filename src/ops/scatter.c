@@ -323,7 +323,8 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   const ax_index_windows w = all_windows(eqn, types);
   const bool is_empty = ax_type_elems(&types[eqn->in[2]]) == 0 || ax_type_elems(&types[eqn->out]) == 0;
   if (!is_empty && ax_scatter_has_one(eqn, types)) return ax_scatter_lower_one(lower, eqn, in, out);
-  if (!is_empty && ax_scatter_has_few_each(eqn, types)) return ax_scatter_lower_few_each(lower, combination(eqn->prim), eqn, in, out);
+  const bool fresh = ax_lower_operand(lower, eqn, 0, &ax_prim_broadcast_in_dim) != NULL;
+  if (!is_empty && ax_scatter_has_few_each(eqn, types, fresh)) return ax_scatter_lower_few_each(lower, combination(eqn->prim), eqn, in, out);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_copy(lower, out[0], in[0]));
   if (is_empty) return AX_OK;

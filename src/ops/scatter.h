@@ -23,8 +23,9 @@ bool ax_scatter_has_one(const ax_eqn *eqn, const ax_type *types);
 AX_MUST_USE ax_status ax_scatter_lower_one(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 /* Says whether a scatter has one window, or a few, for each place along the dimensions that no index moves along, at one of few places
-   (scatter_each.c); and lowers it as a kernel that goes through all places. */
-bool ax_scatter_has_few_each(const ax_eqn *eqn, const ax_type *types);
+   (scatter_each.c); and lowers it as a kernel that goes through all places. fresh: the array is one number or row repeated, which no update in place
+   would save. */
+bool ax_scatter_has_few_each(const ax_eqn *eqn, const ax_type *types, bool fresh);
 AX_MUST_USE ax_status ax_scatter_lower_few_each(ax_lower *lower, ax_scalar combine, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 /* Adds the routine that applies the updates to a copy of the operand (scatter_routine.c). Its memory: indices, updates, then the

@@ -10,8 +10,9 @@
 #include "plan/lower.h"
 #include "prim/prims.h"
 
-/* Places; of several windows that are put and not combined, which is done fast one by one; elements of all places, in windows' innermost runs. */
-enum { most_places = 64, most_put = 32, most_elems = 256, most_nodes = 100 };
+/* Places: of an array that is made for this, as zeros; of one that may be overwritten in place, where single windows are quick; of several windows
+   that are put and not combined. Elements of all places, in windows' innermost runs. */
+enum { most_places = 64, most_kept = 32, most_put = 32, most_elems = 256, most_nodes = 100 };
 
 static const ax_indexing *indexing_of(const ax_eqn *eqn) { return &((const ax_scatter_params *)eqn->params)->at; }
 
@@ -27,13 +28,13 @@ static int64_t windows_each(const ax_indexing *at, const ax_type *indices) {
   return count;
 }
 
-bool ax_scatter_has_few_each(const ax_eqn *eqn, const ax_type *types) {
+bool ax_scatter_has_few_each(const ax_eqn *eqn, const ax_type *types, bool fresh) {
   enum { nodes_of_window = 4 };
   const ax_indexing *at = indexing_of(eqn);
   const ax_type *x = &types[eqn->in[0]], *indices = &types[eqn->in[1]];
   const ax_index_windows w = ax_scatter_windows(at, x, indices, &types[eqn->in[2]]);
   int64_t places = 1, run = 1;
-  const int64_t most = eqn->prim == &ax_prim_scatter && windows_each(at, indices) > 1 ? most_put : most_places;
+  const int64_t most = !fresh ? most_kept : eqn->prim == &ax_prim_scatter && windows_each(at, indices) > 1 ? most_put : most_places;
   const int64_t nodes_of_number = ax_indexing_fills(at) ? 4 : 6;
   if (!takes(eqn, x->dtype)) return false;
   if (windows_each(at, indices) * (indices->dims[indices->rank - 1] * nodes_of_number + nodes_of_window) > most_nodes) return false;
@@ -43,7 +44,7 @@ bool ax_scatter_has_few_each(const ax_eqn *eqn, const ax_type *types) {
     if (w.sizes[d] != (moves ? 1 : x->dims[d])) return false;
     if (moves) places *= x->dims[d];
     else if (places == 1) run *= x->dims[d]; /* else it is another place to have windows */
-    if (places > most || places * run > most_elems) return false;
+    if (places > most || places * run > most_elems || (!fresh && run > 1)) return false;
   }
   return true;
 }

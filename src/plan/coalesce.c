@@ -37,11 +37,11 @@ typedef struct coalescer {
   const ax_cases **cases; /* by operation of the block: what the cases of a branch touch; NULL: not looked at */
   uint32_t *joined, case_number; /* by allocation: the last case, of those that are looked at, in which another was united with it */
   bool *exchanged;        /* by allocation: other devices read it or write to it */
-  bool in_cases;          /* a branch writes to the place where its result is needed, so copies may have no effect */
+  bool idle_copies;       /* something is copied to the place where it is, perhaps */
   uint32_t *reads, *writes;    /* by allocation: see ax_plan_count */
   uint32_t *view, *next_view;  /* by allocation, its first buffer; by buffer, the allocation's next one; AX_NONE */
   const ax_block *block;       /* the one whose touches are listed */
-  uint32_t *first;             /* by allocation: its latest touch in the block; AX_NONE */
+  uint32_t *first;             /* by allocation: one of its touches in the block; AX_NONE */
   touch *touches;
   uint32_t touch_count, touch_capacity;
   uint32_t op;                 /* being listed */
@@ -99,7 +99,7 @@ static bool untouched(const coalescer *c, uint32_t allocation, uint32_t from, ui
   return !all.reads && !all.writes;
 }
 
-/* From here on, source is target's memory. */
+/* From here on, source is target's memory. Its touches stand before target's in the list, which is in no order then. */
 static void unite(coalescer *c, uint32_t source, uint32_t target) {
   uint32_t last = AX_NONE;
   for (uint32_t i = c->view[source]; i != AX_NONE; i = c->next_view[i]) {
@@ -151,14 +151,15 @@ static const ax_cases *cases_at(coalescer *c, uint32_t at) {
 static uint32_t last_write(const coalescer *c, uint32_t allocation) {
   const ax_buffer *buffer = &c->plan->buffers[allocation];
   if (buffer->kind != AX_BUFFER_TEMP || buffer->allocation != allocation) return AX_NONE;
+  uint32_t last = AX_NONE;
   for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next)
-    if (c->touches[i].writes) return c->touches[i].op;
-  return AX_NONE;
+    if (c->touches[i].writes && (last == AX_NONE || c->touches[i].op > last)) last = c->touches[i].op;
+  return last;
 }
 
-/* A temporary that other operations than those of the block do not touch, and no other device: the first operation that touches it, a
-   write, since nothing of what it held before is read. What else it takes to make the value follows, as in zeros to which parts are
-   written. AX_NONE: it is none such. */
+/* A temporary that other operations than those of the block do not touch, and no other device: the first operation that touches it. It writes
+   it, and what else it takes to make the value follows, as in zeros to which parts are written; so nothing is read of what the memory held
+   before. (A loop may write it first and read it then.) AX_NONE: it is none such. */
 static uint32_t first_of_several(const coalescer *c, uint32_t allocation) {
   uint32_t first = AX_NONE, visits = 0;
   if (c->exchanged[allocation]) return AX_NONE;
@@ -170,20 +171,21 @@ static uint32_t first_of_several(const coalescer *c, uint32_t allocation) {
   return own && touched(c, allocation, first, first + 1).writes ? first : AX_NONE;
 }
 
-/* The operation of the block from which on `allocation` holds its value or parts of it: the one that writes all of it, by one write or,
-   as a branch, by one in each case; or the first of several, at which `several` is set; AX_NONE. */
+/* The operation of the block that writes all of `allocation`, by one write or, as a branch, by one in each case; AX_NONE: there are several. */
+static uint32_t writer_of(coalescer *c, uint32_t allocation, uint32_t last) {
+  if (c->block->ops[last].kind != AX_OP_BRANCH)
+    return c->writes[allocation] == 1 && ax_op_rules_of(&c->block->ops[last])->makes_results ? last : AX_NONE;
+  const ax_cases *cases = c->exchanged[allocation] ? NULL : cases_at(c, last);
+  return cases != NULL && ax_cases_writes(cases, allocation) == c->writes[allocation] ? last : AX_NONE;
+}
+
+/* The operation of the block from which on `allocation` holds its value or parts of it: the one that writes it, or the first of several, which
+   *several says; AX_NONE. */
 static uint32_t begin_of(coalescer *c, uint32_t allocation, bool *several) {
-  const uint32_t op = last_write(c, allocation);
-  *several = false;
-  if (op == AX_NONE) return AX_NONE;
-  if (c->block->ops[op].kind != AX_OP_BRANCH) {
-    if (c->writes[allocation] == 1) return ax_op_rules_of(&c->block->ops[op])->makes_results ? op : AX_NONE;
-  } else {
-    const ax_cases *cases = c->exchanged[allocation] ? NULL : cases_at(c, op);
-    if (cases != NULL && ax_cases_writes(cases, allocation) == c->writes[allocation]) return op;
-  }
-  *several = true;
-  return first_of_several(c, allocation);
+  const uint32_t last = last_write(c, allocation), writer = last != AX_NONE ? writer_of(c, allocation, last) : AX_NONE;
+  const uint32_t begin = last == AX_NONE || writer != AX_NONE ? writer : c->writes[allocation] == 1 ? AX_NONE : first_of_several(c, allocation);
+  *several = writer == AX_NONE && begin != AX_NONE;
+  return begin;
 }
 
 /* Operation `at`, which writes source, touches target only by loading, at each step, the element it then stores into source. */
@@ -198,11 +200,12 @@ static bool in_place(coalescer *c, uint32_t at, uint32_t source, uint32_t target
   return !all.writes && op->kind == AX_OP_KERNEL && ax_kernel_in_place(c->plan, op, source, target);
 }
 
-/* The value of source begins behind the uses of target, which nothing touches from then on to operation `end`. */
+/* The value of source begins behind the uses of target, which nothing touches from then on to operation `end`; there it is whole. */
 static bool begins_behind(coalescer *c, uint32_t source, uint32_t target, uint32_t end) {
   bool several;
   const uint32_t begin = begin_of(c, source, &several);
-  if (begin == AX_NONE || begin >= end || (several && c->exchanged[target])) return false;
+  if (begin == AX_NONE || begin >= end) return false;
+  if (several && (c->exchanged[target] || touched(c, source, end, c->block->count).writes)) return false;
   return in_place(c, begin, source, target) && untouched(c, target, begin + 1, end);
 }
 
@@ -219,16 +222,19 @@ static bool result_fits(coalescer *c, uint32_t result, uint32_t input) {
   return same_block(c, result, input) && begins_behind(c, source, target, c->block->count);
 }
 
-/* Where a branch writes source, some of its cases may be copies of target to itself, once both are one. */
-static void note_writer(coalescer *c, uint32_t source) {
+/* Where a branch makes source, some of its cases may be copies of target to itself, once both are one; so is a copy of target with which the
+   value of source begins, as the start of a loop inside. */
+static void note_begin(coalescer *c, uint32_t source) {
   bool several;
-  const uint32_t writer = begin_of(c, source, &several);
-  c->in_cases = c->in_cases || (writer != AX_NONE && c->block->ops[writer].kind == AX_OP_BRANCH);
+  uint32_t to, from;
+  const uint32_t begin = begin_of(c, source, &several);
+  if (begin == AX_NONE) return;
+  c->idle_copies = c->idle_copies || c->block->ops[begin].kind == AX_OP_BRANCH || ax_op_copies_all(&c->block->ops[begin], &to, &from);
 }
 
 static void give_input(coalescer *c, uint32_t result, uint32_t input, bool *taken) {
   const uint32_t source = c->plan->buffers[c->plan->out[result]].allocation;
-  note_writer(c, source);
+  note_begin(c, source);
   unite(c, source, c->plan->in[input]);
   taken[input] = true;
 }
@@ -248,11 +254,11 @@ static bool give_read_input(coalescer *c, const ax_op *kernel, uint32_t result, 
 
 static bool give_own_input(coalescer *c, uint32_t result, bool *taken) {
   bool several;
-  const uint32_t source = c->plan->buffers[c->plan->out[result]].allocation, writer = begin_of(c, source, &several);
-  if (writer == AX_NONE) return false;
-  const ax_op *op = &c->block->ops[writer];
+  const uint32_t source = c->plan->buffers[c->plan->out[result]].allocation, begin = begin_of(c, source, &several);
+  if (begin == AX_NONE) return false;
+  const ax_op *op = &c->block->ops[begin];
   if (op->kind != AX_OP_BRANCH) return give_read_input(c, op, result, taken);
-  const ax_cases *cases = cases_at(c, writer);
+  const ax_cases *cases = cases_at(c, begin);
   for (uint32_t k = 0; cases != NULL && k < op->branch.count; k++) {
     const ax_op *first = ax_cases_first(cases, source, k);
     if (first != NULL && give_read_input(c, first, result, taken)) return true;
@@ -296,8 +302,8 @@ static uint32_t list_candidates(coalescer *c, candidate *list, const bool *taken
   }
   for (uint32_t k = 0; k < plan->out_count; k++) {
     bool several;
-    const uint32_t writer = begin_of(c, plan->buffers[plan->out[k]].allocation, &several);
-    if (writer != AX_NONE && !placed[k]) list[count++] = candidate_of(c, plan->out[k], writer + 1, k, false);
+    const uint32_t begin = begin_of(c, plan->buffers[plan->out[k]].allocation, &several);
+    if (begin != AX_NONE && !placed[k]) list[count++] = candidate_of(c, plan->out[k], begin + 1, k, false);
   }
   return count;
 }
@@ -420,7 +426,7 @@ static ax_status place_body(void *context, ax_block *body, bool is_body) {
   for (uint32_t i = 0; i < body->count; i++) {
     uint32_t source, target;
     if (!copies_carry(c, i, &source, &target)) continue;
-    note_writer(c, source);
+    note_begin(c, source);
     drop_copy(c, body, i, source, target);
   }
   end_block(c, body);
@@ -460,7 +466,7 @@ static ax_status place_case(void *context, ax_block *block, bool is_body) {
     if (!copies_own(c, i, &source, &target, &own)) continue;
     drop_copy(c, block, i, source, target);
     c->joined[target] = c->case_number;
-    c->in_cases = true;
+    c->idle_copies = true;
   }
   end_block(c, block);
   return c->status;
@@ -523,7 +529,7 @@ static ax_status coalesce(coalescer *c) {
   AX_TRY(ax_blocks_visit(&c->plan->block, place_body, c));
   if (c->donate != NULL) AX_TRY(place_donations(c));
   AX_TRY(ax_blocks_visit(&c->plan->block, place_case, c));
-  return c->in_cases ? ax_blocks_visit(&c->plan->block, drop_copies, c) : AX_OK;
+  return c->idle_copies ? ax_blocks_visit(&c->plan->block, drop_copies, c) : AX_OK;
 }
 
 ax_status ax_plan_coalesce(ax_plan *plan) {

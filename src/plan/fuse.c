@@ -266,20 +266,32 @@ static bool computes_once(const fuser *f, uint32_t position, uint32_t at, uint32
   return ax_kernel_loads_apart(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[allocation] <= elems;
 }
 
-/* Of large arrays a load and one operation are made again sooner than stored and loaded. */
-static bool is_light(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
-  const ax_bound *producer = &f->block->ops[position].kernel;
-  const uint32_t made = allocation_of(f, f->block->ops[at].kernel.buffers[slot]);
-  return ax_dims_elems(producer->kernel->rank, producer->kernel->dims) > small_elems && ax_store_is_light(producer->kernel, store) &&
-         !holds_more(f, producer, position, at, made);
+/* Of large arrays a load and one operation are made again sooner than stored and loaded, unless they are made many times. */
+static bool is_made_again(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
+  enum { few_times = 4 };
+  const ax_bound *producer = &f->block->ops[position].kernel, *consumer = &f->block->ops[at].kernel;
+  const uint32_t made = allocation_of(f, consumer->buffers[slot]);
+  const int64_t elems = ax_dims_elems(producer->kernel->rank, producer->kernel->dims);
+  return elems > small_elems && ax_dims_elems(consumer->kernel->rank, consumer->kernel->dims) <= few_times * elems &&
+         ax_store_is_light(producer->kernel, store) && !holds_more(f, producer, position, at, made);
+}
+
+/* What chooses among parts at each element is made once for many loads, each of which would choose. */
+static bool chooses_often(const fuser *f, const ax_loop_kernel *producer, uint32_t allocation) {
+  enum { many_loads = 12 };
+  if (f->reads[allocation] <= many_loads) return false;
+  for (uint32_t i = 0; i < producer->expr_count; i++)
+    if (producer->exprs[i].op == AX_LEAF_LOAD && producer->exprs[i].arg[0] != AX_NONE) return true;
+  return false;
 }
 
 static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
   const ax_loop_kernel *producer = f->block->ops[position].kernel.kernel, *consumer = f->block->ops[at].kernel.kernel;
   if (ax_rows_fill_little(producer, store, consumer)) return false;
   if (computes_once(f, position, at, slot)) return true;
-  const bool cheap = ax_store_is_cheap(producer, store) || is_light(f, position, store, at, slot);
-  return cheap && !ax_copy_gathers(producer, store, consumer, slot);
+  if (is_made_again(f, position, store, at, slot)) return true;
+  return ax_store_is_cheap(producer, store) && !ax_copy_gathers(producer, store, consumer, slot) &&
+         !chooses_often(f, producer, allocation_of(f, f->block->ops[at].kernel.buffers[slot]));
 }
 
 /* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the

@@ -22,7 +22,7 @@ static bool is_of_guards(const ax_loop_kernel *kernel, ax_ex node) {
 }
 
 /* Operations that take next to nothing beside loading. */
-static bool is_light(const ax_expr *expr) {
+static bool is_quick(const ax_expr *expr) {
   switch (expr->op) {
     case AX_SCALAR_NEG:
     case AX_SCALAR_ABS:
@@ -35,8 +35,8 @@ static bool is_light(const ax_expr *expr) {
 
 /* What a stored element is made of. */
 typedef struct makings {
-  uint32_t loads, work, light; /* of many guarded loads one is done; light: as much of the work */
-  bool indexed;
+  uint32_t loads, work, quick; /* of many guarded loads one is done; quick: operations among those of `work` */
+  bool indexed, whole;         /* whole: each load is of the element that is stored */
 } makings;
 
 enum { most_work = 2 };
@@ -46,7 +46,7 @@ static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, maki
   enum { most_choices = 4 };
   bool needed[AX_MOST_EXPRS] = {false};
   uint32_t guarded = 0;
-  *m = (makings){0};
+  *m = (makings){.whole = true};
   if (kernel->expr_count > AX_MOST_EXPRS) return false;
   needed[store->expr] = true;
   for (uint32_t i = store->expr + 1; i-- > 0;) {
@@ -54,10 +54,11 @@ static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, maki
     if (!needed[i]) continue;
     ax_kernel_need(kernel, i, needed);
     if (expr->op == AX_LEAF_LOAD) *(expr->arg[0] == AX_NONE ? &m->loads : &guarded) += 1;
+    if (expr->op == AX_LEAF_LOAD) m->whole = m->whole && expr->arg[0] == AX_NONE && ax_kernel_covers(kernel, expr->slot, expr->at);
     m->indexed = m->indexed || expr->op == AX_LEAF_INDEX || expr->op == AX_LEAF_AXIS;
     const bool works = expr->op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
     m->work += works;
-    m->light += works && is_light(expr);
+    m->quick += works && is_quick(expr);
     if (m->work > most_work && m->loads + guarded + m->indexed > 0) return false;
   }
   m->loads += guarded > most_choices ? guarded : guarded > 0;
@@ -72,7 +73,7 @@ bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
 
 bool ax_store_is_light(const ax_loop_kernel *kernel, const ax_store *store) {
   makings m;
-  return makings_of(kernel, store, &m) && m.loads == 1 && m.work == 1 && m.light == 1;
+  return makings_of(kernel, store, &m) && m.loads == 1 && m.whole && m.work == 1 && m.quick == 1;
 }
 
 bool ax_kernel_is_cheap(const ax_loop_kernel *kernel) {

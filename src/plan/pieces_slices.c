@@ -10,12 +10,12 @@
 #include "plan/passes.h"
 #include "plan/pieces.h"
 
-enum { most_writes = 4 };
+enum { most_writes = 4, most_slices = 6 }; /* of more, each of which would choose among the parts, the array is read sooner */
 
 typedef struct slicer {
   ax_plan *plan;
   bool *put_together; /* by allocation: each of its writers is a kernel that makes a part, or pads */
-  bool *seen;         /* by allocation: slices of it are read, and by kernels alone */
+  uint32_t *seen;     /* by allocation: how often slices of it are read */
   uint32_t *reads, *writes; /* by allocation, as ax_plan_count's */
   const ax_op *op;    /* at which the walk is */
   ax_arena scratch;
@@ -72,7 +72,7 @@ static void look_at(void *context, uint32_t buffer, bool writes) {
     const bool makes = buffer == seen->allocation && kernel != NULL && kernel->reduce_rank == 0 && !ax_op_is_ordered(s->op);
     if (!makes || (s->writes[seen->allocation] == 1 && !pads(kernel))) s->put_together[seen->allocation] = false;
   } else if (buffer != seen->allocation) {
-    s->seen[seen->allocation] = true;
+    if (++s->seen[seen->allocation] > most_slices) s->put_together[seen->allocation] = false;
     if (!by_kernel || !is_slice(s->plan, seen, &begin)) s->put_together[seen->allocation] = false;
   }
 }
@@ -87,7 +87,7 @@ static ax_status find(slicer *s) {
   const ax_plan *plan = s->plan;
   const size_t count = plan->buffer_count;
   s->put_together = ax_arena_alloc(&s->scratch, count);
-  s->seen = ax_arena_alloc(&s->scratch, count);
+  s->seen = ax_arena_alloc(&s->scratch, count * sizeof s->seen[0]);
   s->reads = ax_arena_alloc(&s->scratch, count * sizeof s->reads[0]);
   s->writes = ax_arena_alloc(&s->scratch, count * sizeof s->writes[0]);
   if (s->put_together == NULL || s->seen == NULL || s->reads == NULL || s->writes == NULL) return ax_out_of_memory(count * sizeof s->reads[0]);
@@ -156,7 +156,7 @@ ax_status ax_pieces_by_slices(ax_plan *plan) {
   slicer s = {.plan = plan};
   bool any = false;
   ax_status status = find(&s);
-  for (uint32_t i = 0; status == AX_OK && i < plan->buffer_count; i++) any = any || (s.put_together[i] && s.seen[i]);
+  for (uint32_t i = 0; status == AX_OK && i < plan->buffer_count; i++) any = any || (s.put_together[i] && s.seen[i] > 0);
   if (any) ax_block_walk(&plan->block, read_arrays, &s);
   if (status == AX_OK) status = s.status;
   ax_arena_deinit(&s.scratch);
