@@ -36,17 +36,24 @@ static bool is_quick(const ax_expr *expr) {
 /* What a stored element is made of. */
 typedef struct makings {
   uint32_t loads, work, quick; /* of many guarded loads one is done; quick: operations among those of `work` */
-  bool indexed, whole;         /* whole: each load is of the element that is stored */
+  bool indexed, in_order;      /* in_order: loads go through the dimensions as the store does, perhaps some places off */
 } makings;
 
 enum { most_work = 2 };
+
+static bool goes_in_order(const ax_loop_kernel *kernel, const ax_expr *load) {
+  if (kernel->slots[load->slot].rank != kernel->rank) return false;
+  for (uint32_t d = 0; d < kernel->rank; d++)
+    if (load->at[d].dim != (int)d || load->at[d].coef != 1 || load->at[d].dynamic != AX_NONE) return false;
+  return true;
+}
 
 /* False: it is more than could be cheap. */
 static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, makings *m) {
   enum { most_choices = 4 };
   bool needed[AX_MOST_EXPRS] = {false};
   uint32_t guarded = 0;
-  *m = (makings){.whole = true};
+  *m = (makings){.in_order = true};
   if (kernel->expr_count > AX_MOST_EXPRS) return false;
   needed[store->expr] = true;
   for (uint32_t i = store->expr + 1; i-- > 0;) {
@@ -54,7 +61,7 @@ static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, maki
     if (!needed[i]) continue;
     ax_kernel_need(kernel, i, needed);
     if (expr->op == AX_LEAF_LOAD) *(expr->arg[0] == AX_NONE ? &m->loads : &guarded) += 1;
-    if (expr->op == AX_LEAF_LOAD) m->whole = m->whole && expr->arg[0] == AX_NONE && ax_kernel_covers(kernel, expr->slot, expr->at);
+    m->in_order = m->in_order && (expr->op != AX_LEAF_LOAD || goes_in_order(kernel, expr));
     m->indexed = m->indexed || expr->op == AX_LEAF_INDEX || expr->op == AX_LEAF_AXIS;
     const bool works = expr->op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
     m->work += works;
@@ -73,7 +80,7 @@ bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
 
 bool ax_store_is_light(const ax_loop_kernel *kernel, const ax_store *store) {
   makings m;
-  return makings_of(kernel, store, &m) && m.loads == 1 && m.whole && m.work == 1 && m.quick == 1;
+  return makings_of(kernel, store, &m) && m.loads == 1 && m.in_order && m.work == 1 && m.quick == 1;
 }
 
 bool ax_kernel_is_cheap(const ax_loop_kernel *kernel) {

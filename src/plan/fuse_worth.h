@@ -7,8 +7,8 @@
 /* Whether computing a stored element costs no more than a load. It may be a load and nothing else, a little work on indices, or
    anything on constants, which the compiler computes. */
 bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store);
-/* Whether it is a load, of an array that lies as the stored one does, and one sum, product or sign: computed again, in kernels that wait for
-   memory, it takes no time. */
+/* Whether it is a load, in the order in which it is stored, and one sum, product or sign: computed again, in kernels that wait for memory, it
+   takes no time. */
 bool ax_store_is_light(const ax_loop_kernel *kernel, const ax_store *store);
 /* Whether all stores are cheap. Reductions are not, because a reader cannot compute one in place of a load. */
 bool ax_kernel_is_cheap(const ax_loop_kernel *kernel);

@@ -30,6 +30,21 @@ static AX_BODY(padded_columns) {
   const ax_value wide = ax_pad(in[0], number, AX_DIMS(0, 1), AX_DIMS(0, 1), AX_DIMS(0, 0));
   out[0] = ax_add(ax_slice(wide, AX_DIMS(0, 0), AX_DIMS(rows, columns), NULL), ax_slice(wide, AX_DIMS(0, 2), AX_DIMS(rows, columns + 2), NULL));
 }
+/* So many loads would each choose between the array and the number. */
+static AX_BODY(padded_for_many) {
+  (void)context;
+  enum { points = 13 };
+  const ax_value wide = ax_pad(in[0], ax_full(AX_F32, AX_DIMS(), 2), AX_DIMS(0, 6), AX_DIMS(0, 6), AX_DIMS(0, 0));
+  out[0] = ax_slice(wide, AX_DIMS(0, 0), AX_DIMS(rows, columns), NULL);
+  for (int64_t k = 1; k < points; k++)
+    out[0] = ax_add(ax_mul(out[0], ax_real(0.5)), ax_slice(wide, AX_DIMS(0, k), AX_DIMS(rows, columns + k), NULL));
+}
+static AX_BODY(joined_for_many) {
+  (void)context;
+  const ax_value tall = tall_of(in[1], in[0], in[2]);
+  out[0] = slice_of(tall, 0, rows - 8);
+  for (int64_t k = 1; k < 10; k++) out[0] = ax_add(ax_mul(out[0], ax_real(0.5)), slice_of(tall, k, rows - 8));
+}
 static AX_BODY(differences) {
   (void)context;
   const ax_value tall = ax_concatenate(AX_VALUES(in[1], in[0]), 0);
@@ -97,6 +112,12 @@ static void slices_of_what_is_not_made(void **state) {
   expect(repeated, 1, 3); /* a step, the carry's start, and the copy that `alternate` drops */
 }
 
+static void many_slices_of_what_is_made(void **state) {
+  (void)state;
+  expect(padded_for_many, 1, 2);
+  expect(joined_for_many, 1, 4); /* the parts, and who reads them */
+}
+
 static void slices_across_parts(void **state) {
   (void)state;
   expect(computed, 1, 2);
@@ -110,7 +131,7 @@ static void others_read_it(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(slices_of_what_is_not_made), cmocka_unit_test(slices_across_parts),
-                                     cmocka_unit_test(others_read_it)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(slices_of_what_is_not_made), cmocka_unit_test(many_slices_of_what_is_made),
+                                     cmocka_unit_test(slices_across_parts), cmocka_unit_test(others_read_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
