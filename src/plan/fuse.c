@@ -268,11 +268,11 @@ static bool computes_once(const fuser *f, uint32_t position, uint32_t at, uint32
 
 /* Of large arrays a load and one operation are made again sooner than stored and loaded, unless they are made many times. */
 static bool is_made_again(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
-  enum { few_times = 4 };
+  enum { few_times = 4, large_elems = 1 << 17 };
   const ax_bound *producer = &f->block->ops[position].kernel, *consumer = &f->block->ops[at].kernel;
   const uint32_t made = allocation_of(f, consumer->buffers[slot]);
   const int64_t elems = ax_dims_elems(producer->kernel->rank, producer->kernel->dims);
-  return elems > small_elems && ax_dims_elems(consumer->kernel->rank, consumer->kernel->dims) <= few_times * elems &&
+  return elems > large_elems && ax_dims_elems(consumer->kernel->rank, consumer->kernel->dims) <= few_times * elems &&
          ax_store_is_light(producer->kernel, store) && !holds_more(f, producer, position, at, made);
 }
 

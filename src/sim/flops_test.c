@@ -10,7 +10,7 @@
 #include "support/cmocka.h"
 #include "support/tensor.h"
 
-enum { most_steps = 9, weights = 3, most_width = 1024 };
+enum { most_steps = 9, weights = 3, most_width = 1024, large_elems = 1 << 17 };
 
 typedef struct made {
   uint64_t random;
@@ -112,7 +112,9 @@ static void random_programs(void **state) {
     TEST_OK(ax_trace(AX_CLOSURE(all_steps, 1 + weights, 1, &m), types, &program));
     TEST_OK(ax_program_cost(program, &cost));
     const double flops = simulated_flops(program, machine);
-    if (flops != cost.flops) fail_with(program, seed, flops, cost.flops);
+    /* Of large arrays a sign, a sum or a product with a number is made again where it is read (plan/fuse.c). */
+    const bool may_be_again = m.rows * m.width > large_elems;
+    if (flops < cost.flops || flops > cost.flops * (may_be_again ? 1.01 : 1)) fail_with(program, seed, flops, cost.flops);
     ax_cost_release(&cost);
     ax_program_release(program);
   }
