@@ -45,14 +45,17 @@ static void find_loops(ax_scattering *s, const ax_index_windows *w, const arrays
 }
 
 /* Windows whose elements lie apart, at indices whose updates lie next to each other, as those that add to columns: each of a window's places
-   becomes a batch of its own, of single elements at these indices. Each place is still met in the order of the indices. */
-static void turn_windows(ax_scattering *s) {
+   becomes a batch of its own, of single elements at these indices. Each place is still met in the order of the indices, unless they move windows
+   over one another. */
+static void turn_windows(ax_scattering *s, const ax_index_windows *w) {
   enum { least_put = 48, least_combined = 8 };
   const int64_t least = s->combine == AX_SCALAR_NONE ? least_put : least_combined;
   const ax_scatter_loop *list = s->batch_rank > 0 ? &s->batch[s->batch_rank - 1] : NULL;
   if (list == NULL || s->window_rank == 0 || s->number_count == 0 || list->extent < least || list->updates != 1 || list->operand != 0) return;
   for (uint32_t d = 0; d < s->window_rank; d++)
     if (s->window[d].operand == 1 && s->window[d].extent > 1) return;
+  for (uint32_t d = 0; d < w->rank; d++)
+    if (w->component_of[d] >= 0 && w->sizes[d] > 1) return;
   memmove(s->batch + s->window_rank, s->batch, s->batch_rank * sizeof s->batch[0]);
   memcpy(s->batch, s->window, s->window_rank * sizeof s->batch[0]);
   s->batch_rank += s->window_rank;
@@ -162,7 +165,7 @@ ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_wi
   find_loops(&s, w, &a);
   int64_t windows = 1;
   for (uint32_t b = 0; b < s.batch_rank; b++) windows *= s.batch[b].extent;
-  turn_windows(&s);
+  turn_windows(&s, w);
   double time = 0.1 * (double)ax_type_elems(&updates) + 5 * (double)windows;
   find_cut(&s, w, &a, time / 25000);
   join_window(&s);

@@ -326,6 +326,28 @@ static void columns_at_many_numbers(void **state) {
       }
 }
 
+/* Windows down the columns that overlap: each place is met in the order of the indices. */
+static void windows_that_overlap(void **state) {
+  static const char *const ways[] = {"scatter", "scatter_add", "scatter_mul"}, *const modes[] = {"fill", "clip"};
+  test_random random = {13};
+  (void)state;
+  for (int k = 0; k < 6; k++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{ lambda x:f32[40,5] i:s32[90,2] u:f32[4,90]. let y:f32[40,5] = %s[update_window_dims=(0,) inserted_window_dims=(1,) "
+             "scatter_dims_to_operand_dims=(0, 1) operand_batching_dims=() scatter_indices_batching_dims=() mode=\"%s\" "
+             "indices_are_sorted=false unique_indices=false] x i u in (y,) }",
+             ways[k / 2], modes[k % 2]);
+    ax_program *program = test_parsed(text);
+    ax_tensor *in[] = {test_edge_tensor(&random, TEST_TYPE(AX_F32, 40, 5)), test_tensor(TEST_TYPE(AX_S32, 90, 2), NULL),
+                       test_edge_tensor(&random, TEST_TYPE(AX_F32, 4, 90))};
+    for (int64_t i = 0; i < 180; i++) test_set(in[1], i, (double)test_random_below(&random, i % 2 == 0 ? 42 : 6) - 1);
+    TEST_EVERY_WAY(program, in, 0);
+    test_release(in, 3);
+    ax_program_release(program);
+  }
+}
+
 /* No element of none is met; and derivatives of what is met nowhere are 0. */
 static void of_nothing(void **state) {
   static const char *const ways[] = {"scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"};
@@ -361,6 +383,7 @@ int main(void) {
       cmocka_unit_test(of_other_dtypes),
       cmocka_unit_test(of_nothing),
       cmocka_unit_test(columns_at_many_numbers),
+      cmocka_unit_test(windows_that_overlap),
       cmocka_unit_test(few_in_each),
       cmocka_unit_test(along_an_axis),
   };
