@@ -44,13 +44,12 @@ WIDE static inline INLINED __mmask16 stay(ax_dtype dtype, bool least, const ax_s
   return (__mmask16)(low | high << 8);
 }
 
-/* Combines `rows` rows from row i on, a multiple of 16; returns how many changed their place, or might have. */
-WIDE static inline INLINED int64_t go_through(ax_scalar combine, ax_dtype dtype, const ax_short_rows *r, int64_t i, int64_t rows,
-                                              ax_combine_rows *plain) {
+/* Combines a chunk of rows from row i on; returns how many changed their place, or might have. */
+WIDE static inline INLINED int64_t go_through(ax_scalar combine, ax_dtype dtype, const ax_short_rows *r, int64_t i, ax_combine_rows *plain) {
   const __m512i limit = _mm512_set1_epi32((int32_t)r->limit[0]), zero = _mm512_setzero_si512();
   const bool least = combine == AX_SCALAR_MIN;
   int64_t changed = 0;
-  for (const int64_t end = i + rows; i < end; i += at_once) {
+  for (const int64_t end = i + chunk; i < end; i += at_once) {
     const __m512i number = _mm512_loadu_si512(r->at + i);
     __mmask16 inside = _mm512_cmple_epu32_mask(number, limit);
     const __m512i at = r->clips ? _mm512_min_epi32(_mm512_max_epi32(number, zero), limit) : number;
@@ -68,9 +67,9 @@ WIDE static inline INLINED int64_t go_through(ax_scalar combine, ax_dtype dtype,
 
 WIDE static int64_t chunk_of(ax_scalar combine, ax_dtype dtype, const ax_short_rows *r, int64_t i, ax_combine_rows *plain) {
   const bool least = combine == AX_SCALAR_MIN;
-  if (dtype == AX_F32) return least ? go_through(AX_SCALAR_MIN, AX_F32, r, i, chunk, plain) : go_through(AX_SCALAR_MAX, AX_F32, r, i, chunk, plain);
-  if (dtype == AX_S32) return least ? go_through(AX_SCALAR_MIN, AX_S32, r, i, chunk, plain) : go_through(AX_SCALAR_MAX, AX_S32, r, i, chunk, plain);
-  return least ? go_through(AX_SCALAR_MIN, AX_F64, r, i, chunk, plain) : go_through(AX_SCALAR_MAX, AX_F64, r, i, chunk, plain);
+  if (dtype == AX_F32) return least ? go_through(AX_SCALAR_MIN, AX_F32, r, i, plain) : go_through(AX_SCALAR_MAX, AX_F32, r, i, plain);
+  if (dtype == AX_S32) return least ? go_through(AX_SCALAR_MIN, AX_S32, r, i, plain) : go_through(AX_SCALAR_MAX, AX_S32, r, i, plain);
+  return least ? go_through(AX_SCALAR_MIN, AX_F64, r, i, plain) : go_through(AX_SCALAR_MAX, AX_F64, r, i, plain);
 }
 
 bool ax_combines_kept(ax_scalar combine, ax_dtype dtype, const ax_short_rows *r) {

@@ -92,7 +92,7 @@ static void update_one(ax_scalar combine, const ax_tensor *out, int64_t at, cons
 
 /* Windows in order, and the elements of each: their numbers in updates are put together from both. */
 static ax_status eval(const ax_eval_args *args) {
-  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  const ax_indexing *at = ax_scatter_indexing(args->eqn);
   const ax_tensor *indices = args->in[1], *updates = args->in[2], *out = args->out[0];
   const ax_type types[] = {type_of(args->in[0]), type_of(indices), type_of(updates)};
   ax_dims others = ax_dims_others(updates->rank, &at->window, NULL), order = {0};
@@ -155,7 +155,7 @@ static void add_jvp(const ax_jvp_args *args) {
 
 /* Each element of the updates has a number, which is put as it is: where its number stays, so does its tangent. */
 static void put_jvp(const ax_jvp_args *args) {
-  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  const ax_indexing *at = ax_scatter_indexing(args->eqn);
   tangents t;
   if (!begin_jvp(args, &t)) return;
   if (at->unique) {
@@ -174,7 +174,7 @@ static void put_jvp(const ax_jvp_args *args) {
 
 /* y = x u: of one window in each place y' = x' u + x u'. */
 static void mul_jvp(const ax_jvp_args *args) {
-  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  const ax_indexing *at = ax_scatter_indexing(args->eqn);
   ax_value tangent = ax_zero;
   args->out[0] = ax_bind1(args->eqn->prim, args->eqn->params, args->in, 3);
   if (!ax_is_zero(args->tangent_in[0])) tangent = bind(args->eqn->prim, args->tangent_in[0], args->in[1], args->in[2], at);
@@ -192,7 +192,7 @@ static void mul_jvp(const ax_jvp_args *args) {
 
 /* The mean of the tangents of those, of x and of the updates, that are the extreme. */
 static void extreme_jvp(const ax_jvp_args *args) {
-  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  const ax_indexing *at = ax_scatter_indexing(args->eqn);
   tangents t;
   if (!begin_jvp(args, &t)) return;
   const ax_type updates = ax_typeof(args->in[2]);
@@ -208,13 +208,13 @@ static void extreme_jvp(const ax_jvp_args *args) {
 /* --- transpose --- */
 
 static void add_transpose(const ax_transpose_args *args) {
-  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  const ax_indexing *at = ax_scatter_indexing(args->eqn);
   if (args->linear[0]) args->out[0] = args->cotangent[0];
   if (args->linear[2]) args->out[2] = windows_of(args->cotangent[0], args->in[1], &args->in_types[2], at);
 }
 
 static void put_transpose(const ax_transpose_args *args) {
-  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  const ax_indexing *at = ax_scatter_indexing(args->eqn);
   if (!at->unique) {
     if (!ax_failed()) ax_fail(ax_error(AX_ABSENT, "scatter has a transpose only where unique_indices is promised"));
     return;
@@ -225,7 +225,7 @@ static void put_transpose(const ax_transpose_args *args) {
 }
 
 static void mul_transpose(const ax_transpose_args *args) {
-  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  const ax_indexing *at = ax_scatter_indexing(args->eqn);
   if (args->linear[0] && args->linear[2]) {
     if (!ax_failed()) ax_fail(ax_error(AX_ABSENT, "scatter_mul of two values that both depend on the linear inputs is not linear"));
     return;
@@ -251,7 +251,7 @@ static void batch(const ax_batch_args *args) {
 /* --- shard: a device takes the windows that lie in its part of x; or some of the updates, which makes parts of a sum --- */
 
 static ax_index_windows all_windows(const ax_eqn *eqn, const ax_type *types) {
-  const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
+  const ax_indexing *at = ax_scatter_indexing(eqn);
   return ax_scatter_windows(at, &types[eqn->in[0]], &types[eqn->in[1]], &types[eqn->in[2]]);
 }
 
@@ -262,7 +262,7 @@ static bool combined_by(ax_scalar combine, ax_dtype dtype, ax_factor_kind *kind)
 }
 
 static void shard(const ax_shard_args *args) {
-  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  const ax_indexing *at = ax_scatter_indexing(args->eqn);
   const ax_type *x = &args->types[args->eqn->in[0]];
   const ax_index_windows w = all_windows(args->eqn, args->types);
   ax_factor_kind kind;
@@ -318,7 +318,7 @@ static void block(const ax_block_args *args) {
 /* --- lower --- */
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
+  const ax_indexing *at = ax_scatter_indexing(eqn);
   const ax_type *types = lower->program->types;
   const ax_index_windows w = all_windows(eqn, types);
   const bool is_empty = ax_type_elems(&types[eqn->in[2]]) == 0 || ax_type_elems(&types[eqn->out]) == 0;
@@ -349,7 +349,7 @@ static void hlo_region(ax_hlo *hlo, ax_scalar combine, ax_dtype dtype) {
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
+  const ax_indexing *at = ax_scatter_indexing(eqn);
   const ax_type *types = hlo->program->types, *indices = &types[eqn->in[1]], *y = &types[eqn->out];
   uint32_t operands[] = {in[0], in[1], in[2]};
   ax_hlo_attributes attributes = {.hlo = hlo};

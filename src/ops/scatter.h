@@ -8,6 +8,8 @@ typedef struct ax_scatter_params {
   ax_indexing at;
 } ax_scatter_params;
 
+static inline const ax_indexing *ax_scatter_indexing(const ax_eqn *eqn) { return &((const ax_scatter_params *)eqn->params)->at; }
+
 /* x with the updates added, or put. The lists mean the same as those of the gather that reads the same windows. */
 ax_value ax_scatter_add_of(ax_value x, ax_value indices, ax_value updates, const ax_indexing *at);
 ax_value ax_scatter_of(ax_value x, ax_value indices, ax_value updates, const ax_indexing *at);

@@ -14,8 +14,6 @@
    that are put and not combined. Elements of all places, in windows' innermost runs. */
 enum { most_places = 64, most_kept = 32, most_put = 32, most_elems = 256, most_nodes = 100 };
 
-static const ax_indexing *indexing_of(const ax_eqn *eqn) { return &((const ax_scatter_params *)eqn->params)->at; }
-
 static bool takes(const ax_eqn *eqn, ax_dtype dtype) {
   const ax_dtype_info *info = ax_dtype_get(dtype);
   return !ax_is_key(dtype) && info->kind != AX_KIND_COMPLEX && (eqn->prim == &ax_prim_scatter || dtype != AX_BOOL);
@@ -30,7 +28,7 @@ static int64_t windows_each(const ax_indexing *at, const ax_type *indices) {
 
 bool ax_scatter_has_few_each(const ax_eqn *eqn, const ax_type *types, bool fresh) {
   enum { nodes_of_window = 4 };
-  const ax_indexing *at = indexing_of(eqn);
+  const ax_indexing *at = ax_scatter_indexing(eqn);
   const ax_type *x = &types[eqn->in[0]], *indices = &types[eqn->in[1]];
   const ax_index_windows w = ax_scatter_windows(at, x, indices, &types[eqn->in[2]]);
   int64_t places = 1, run = 1;
@@ -91,15 +89,15 @@ static ax_ex is_met(const chooser *c) {
       index = ax_kernel_op(kernel, AX_SCALAR_MIN, AX_S64, index, ax_kernel_const(kernel, AX_S64, c->w->limit[d]), AX_NONE);
     }
     const ax_ex here = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, ax_kernel_index(kernel, d), index, AX_NONE);
-    met = met == AX_NONE ? here : ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, met, here, AX_NONE);
+    met = ax_kernel_both(kernel, met, here);
   }
   return met;
 }
 
 ax_status ax_scatter_lower_few_each(ax_lower *lower, ax_scalar combine, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *types = lower->program->types, type = types[eqn->out];
-  const ax_index_windows w = ax_scatter_windows(indexing_of(eqn), &type, &types[eqn->in[1]], &types[eqn->in[2]]);
-  chooser c = {.lower = lower, .at = indexing_of(eqn), .w = &w, .indices = in[1], .updates = in[2]};
+  const ax_index_windows w = ax_scatter_windows(ax_scatter_indexing(eqn), &type, &types[eqn->in[1]], &types[eqn->in[2]]);
+  chooser c = {.lower = lower, .at = ax_scatter_indexing(eqn), .w = &w, .indices = in[1], .updates = in[2]};
   const int64_t count = windows_each(c.at, &types[eqn->in[1]]);
   ax_position at[AX_MAX_RANK];
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));

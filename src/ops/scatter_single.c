@@ -8,11 +8,9 @@
 
 enum { small_window = 1024 }; /* elements */
 
-static const ax_indexing *indexing_of(const ax_eqn *eqn) { return &((const ax_scatter_params *)eqn->params)->at; }
-
 bool ax_scatter_has_one(const ax_eqn *eqn, const ax_type *types) {
   const ax_type *x = &types[eqn->in[0]], *indices = &types[eqn->in[1]], *updates = &types[eqn->in[2]];
-  const ax_index_windows w = ax_scatter_windows(indexing_of(eqn), x, indices, updates);
+  const ax_index_windows w = ax_scatter_windows(ax_scatter_indexing(eqn), x, indices, updates);
   bool one = ax_type_elems(updates) <= small_window && (indices->dtype == AX_S32 || indices->dtype == AX_S64);
   if (eqn->prim != &ax_prim_scatter) one = one && ax_dtype_get(x->dtype)->kind != AX_KIND_COMPLEX && x->dtype != AX_BOOL;
   for (uint32_t d = 0; d + 1 < indices->rank; d++) one = one && indices->dims[d] == 1;
@@ -47,12 +45,12 @@ static ax_value combined(const ax_prim *prim, ax_value before, ax_value update) 
 
 static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   const ax_type x = ax_typeof(in[0]), indices = ax_typeof(in[1]), updates = ax_typeof(in[2]);
-  const ax_index_windows w = ax_scatter_windows(indexing_of(eqn), &x, &indices, &updates);
+  const ax_index_windows w = ax_scatter_windows(ax_scatter_indexing(eqn), &x, &indices, &updates);
   ax_value starts[AX_MAX_RANK];
   const ax_value inside = take_starts(&w, in[1], starts);
   const ax_value before = (ax_dynamic_slice)(in[0], AX_LIST(x.rank, starts), AX_LIST(x.rank, w.sizes));
   ax_value window = combined(eqn->prim, before, (ax_reshape)(in[2], AX_LIST(x.rank, w.sizes)));
-  if (ax_indexing_fills(indexing_of(eqn))) window = ax_select_n(inside, before, window);
+  if (ax_indexing_fills(ax_scatter_indexing(eqn))) window = ax_select_n(inside, before, window);
   return (ax_dynamic_update_slice)(in[0], window, AX_LIST(x.rank, starts));
 }
 

@@ -179,13 +179,19 @@ static uint32_t writer_of(coalescer *c, uint32_t allocation, uint32_t last) {
   return cases != NULL && ax_cases_writes(cases, allocation) == c->writes[allocation] ? last : AX_NONE;
 }
 
-/* The operation of the block from which on `allocation` holds its value or parts of it: the one that writes it, or the first of several, which
-   *several says; AX_NONE. */
-static uint32_t begin_of(coalescer *c, uint32_t allocation, bool *several) {
-  const uint32_t last = last_write(c, allocation), writer = last != AX_NONE ? writer_of(c, allocation, last) : AX_NONE;
-  const uint32_t begin = last == AX_NONE || writer != AX_NONE ? writer : c->writes[allocation] == 1 ? AX_NONE : first_of_several(c, allocation);
-  *several = writer == AX_NONE && begin != AX_NONE;
-  return begin;
+/* The operation of the block from which on an allocation holds its value or parts of it: the one that writes it, or the first of several;
+   AX_NONE. */
+typedef struct beginning {
+  uint32_t op;
+  bool of_several;
+} beginning;
+
+static beginning begin_of(coalescer *c, uint32_t allocation) {
+  const uint32_t last = last_write(c, allocation);
+  if (last == AX_NONE) return (beginning){AX_NONE, false};
+  const uint32_t writer = writer_of(c, allocation, last);
+  if (writer != AX_NONE || c->writes[allocation] == 1) return (beginning){writer, false};
+  return (beginning){first_of_several(c, allocation), true};
 }
 
 /* Operation `at`, which writes source, touches target only by loading, at each step, the element it then stores into source. */
@@ -202,11 +208,10 @@ static bool in_place(coalescer *c, uint32_t at, uint32_t source, uint32_t target
 
 /* The value of source begins behind the uses of target, which nothing touches from then on to operation `end`; there it is whole. */
 static bool begins_behind(coalescer *c, uint32_t source, uint32_t target, uint32_t end) {
-  bool several;
-  const uint32_t begin = begin_of(c, source, &several);
-  if (begin == AX_NONE || begin >= end) return false;
-  if (several && (c->exchanged[target] || touched(c, source, end, c->block->count).writes)) return false;
-  return in_place(c, begin, source, target) && untouched(c, target, begin + 1, end);
+  const beginning begin = begin_of(c, source);
+  if (begin.op == AX_NONE || begin.op >= end) return false;
+  if (begin.of_several && (c->exchanged[target] || touched(c, source, end, c->block->count).writes)) return false;
+  return in_place(c, begin.op, source, target) && untouched(c, target, begin.op + 1, end);
 }
 
 /* --- Donations --- */
@@ -225,9 +230,8 @@ static bool result_fits(coalescer *c, uint32_t result, uint32_t input) {
 /* Where a branch makes source, some of its cases may be copies of target to itself, once both are one; so is a copy of target with which the
    value of source begins, as the start of a loop inside. */
 static void note_begin(coalescer *c, uint32_t source) {
-  bool several;
   uint32_t to, from;
-  const uint32_t begin = begin_of(c, source, &several);
+  const uint32_t begin = begin_of(c, source).op;
   if (begin == AX_NONE) return;
   c->idle_copies = c->idle_copies || c->block->ops[begin].kind == AX_OP_BRANCH || ax_op_copies_all(&c->block->ops[begin], &to, &from);
 }
@@ -253,8 +257,7 @@ static bool give_read_input(coalescer *c, const ax_op *kernel, uint32_t result, 
 }
 
 static bool give_own_input(coalescer *c, uint32_t result, bool *taken) {
-  bool several;
-  const uint32_t source = c->plan->buffers[c->plan->out[result]].allocation, begin = begin_of(c, source, &several);
+  const uint32_t source = c->plan->buffers[c->plan->out[result]].allocation, begin = begin_of(c, source).op;
   if (begin == AX_NONE) return false;
   const ax_op *op = &c->block->ops[begin];
   if (op->kind != AX_OP_BRANCH) return give_read_input(c, op, result, taken);
@@ -301,8 +304,7 @@ static uint32_t list_candidates(coalescer *c, candidate *list, const bool *taken
     list[count++] = candidate_of(c, plan->in[i], after, i, true);
   }
   for (uint32_t k = 0; k < plan->out_count; k++) {
-    bool several;
-    const uint32_t begin = begin_of(c, plan->buffers[plan->out[k]].allocation, &several);
+    const uint32_t begin = begin_of(c, plan->buffers[plan->out[k]].allocation).op;
     if (begin != AX_NONE && !placed[k]) list[count++] = candidate_of(c, plan->out[k], begin + 1, k, false);
   }
   return count;

@@ -279,17 +279,13 @@ static bool is_made_again(const fuser *f, uint32_t position, const ax_store *sto
 /* What chooses among parts at each element is made once for many loads, each of which would choose. */
 static bool chooses_often(const fuser *f, const ax_loop_kernel *producer, uint32_t allocation) {
   enum { many_loads = 12 };
-  if (f->reads[allocation] <= many_loads) return false;
-  for (uint32_t i = 0; i < producer->expr_count; i++)
-    if (producer->exprs[i].op == AX_LEAF_LOAD && producer->exprs[i].arg[0] != AX_NONE) return true;
-  return false;
+  return f->reads[allocation] > many_loads && ax_kernel_chooses(producer);
 }
 
 static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
   const ax_loop_kernel *producer = f->block->ops[position].kernel.kernel, *consumer = f->block->ops[at].kernel.kernel;
   if (ax_rows_fill_little(producer, store, consumer)) return false;
-  if (computes_once(f, position, at, slot)) return true;
-  if (is_made_again(f, position, store, at, slot)) return true;
+  if (computes_once(f, position, at, slot) || is_made_again(f, position, store, at, slot)) return true;
   return ax_store_is_cheap(producer, store) && !ax_copy_gathers(producer, store, consumer, slot) &&
          !chooses_often(f, producer, allocation_of(f, f->block->ops[at].kernel.buffers[slot]));
 }

@@ -200,6 +200,12 @@ bool ax_kernel_guards(const ax_loop_kernel *consumer, uint32_t slot) {
   return false;
 }
 
+bool ax_kernel_chooses(const ax_loop_kernel *kernel) {
+  for (uint32_t slot = 0; slot < kernel->slot_count; slot++)
+    if (ax_kernel_guards(kernel, slot)) return true;
+  return false;
+}
+
 uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel) {
   bool differs[AX_MOST_EXPRS]; /* by node: along the rows */
   const uint32_t along = innermost(kernel);

@@ -25,6 +25,8 @@ bool ax_kernel_loads_apart(const ax_loop_kernel *kernel, uint32_t slot);
 /* Whether a node is a condition on indices alone; whether some load from the slot has one. */
 bool ax_kernel_is_guard(const ax_loop_kernel *kernel, ax_ex node);
 bool ax_kernel_guards(const ax_loop_kernel *kernel, uint32_t slot);
+/* Whether any load has one, as those of a kernel that pads, or that chooses among parts. */
+bool ax_kernel_chooses(const ax_loop_kernel *kernel);
 /* How many nodes load from places that are computed, others for the elements of a row, as from tables: one element by one. */
 uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel);
 

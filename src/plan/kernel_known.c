@@ -65,13 +65,12 @@ static ax_ex converted(ax_loop_kernel *kernel, ax_dtype dtype, ax_ex node) {
   if (expr->op != AX_LEAF_CONST || !(of_float || ax_is_exact(expr->dtype)) || !(to_float || ax_is_exact(dtype)) || dtype == AX_BOOL)
     return AX_NONE;
   const ax_number number = ax_number_load(expr->dtype, &expr->imm, 0);
-  const double value = of_float ? number.f : from->kind == AX_KIND_SIGNED ? (double)number.i : (double)number.u;
+  const double value = ax_number_convert(expr->dtype, AX_F64, number).f;
   if (!(fabs(value) < 0x1p52) || (value != 0 && fabs(value) < 0x1p-6) || (of_float && !to_float)) return AX_NONE;
   if (!to_float && value < 0 && to->kind != AX_KIND_SIGNED) return AX_NONE;
   int64_t bits = 0;
-  ax_number_store(dtype, &bits, 0, to_float ? (ax_number){.f = value} : (ax_number){.i = (int64_t)value});
-  const ax_number back = ax_number_load(dtype, &bits, 0);
-  const double same = to_float ? back.f : to->kind == AX_KIND_SIGNED ? (double)back.i : (double)back.u;
+  ax_number_store(dtype, &bits, 0, ax_number_convert(expr->dtype, dtype, number));
+  const double same = ax_number_convert(dtype, AX_F64, ax_number_load(dtype, &bits, 0)).f;
   return same == value && signbit(same) == signbit(value) ? ax_kernel_const(kernel, dtype, bits) : AX_NONE;
 }
 

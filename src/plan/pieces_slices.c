@@ -6,6 +6,7 @@
    readers, looks for readers of the array. Of arrays that are made in other ways, slices stay views. */
 #include <string.h>
 
+#include "plan/fuse_worth.h"
 #include "plan/kernel_rewrite.h"
 #include "plan/passes.h"
 #include "plan/pieces.h"
@@ -51,15 +52,13 @@ static bool is_slice(const ax_plan *plan, const ax_buffer *view, int64_t *begin)
 /* It copies an array and puts a number around it, which may be in memory yet. */
 static bool pads(const ax_loop_kernel *kernel) {
   enum { few_nodes = 12 };
-  bool guarded = false;
-  if (kernel->store_count != 1 || kernel->expr_count > few_nodes) return false;
+  if (kernel->store_count != 1 || kernel->expr_count > few_nodes || !ax_kernel_chooses(kernel)) return false;
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *expr = &kernel->exprs[i];
     if (expr->op == AX_LEAF_LOAD && expr->arg[0] == AX_NONE && kernel->slots[expr->slot].rank > 0) return false;
     if (expr->op < AX_SCALAR_COUNT && expr->op != AX_SCALAR_SELECT && expr->op != AX_SCALAR_AND) return false;
-    guarded = guarded || (expr->op == AX_LEAF_LOAD && expr->arg[0] != AX_NONE);
   }
-  return guarded;
+  return true;
 }
 
 static void look_at(void *context, uint32_t buffer, bool writes) {
@@ -155,7 +154,11 @@ static void read_arrays(void *context, ax_op *op) {
 ax_status ax_pieces_by_slices(ax_plan *plan) {
   slicer s = {.plan = plan};
   bool any = false;
+  int64_t begin;
+  for (uint32_t i = 0; i < plan->buffer_count && !any; i++) any = plan->buffers[i].allocation != i && is_slice(plan, &plan->buffers[i], &begin);
+  if (!any) return AX_OK; /* as in most plans */
   ax_status status = find(&s);
+  any = false;
   for (uint32_t i = 0; status == AX_OK && i < plan->buffer_count; i++) any = any || (s.put_together[i] && s.seen[i] > 0);
   if (any) ax_block_walk(&plan->block, read_arrays, &s);
   if (status == AX_OK) status = s.status;
