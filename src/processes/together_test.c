@@ -9,7 +9,9 @@ enum { COUNT = 3, LONG = 20000 };
 
 static void ends(ax_status (*job)(ax_processes *processes), ax_status status, const char *message) {
   char said[512];
-  assert_int_equal(in_parties(COUNT, job, said), status);
+  const ax_status ended = in_parties(COUNT, job, said);
+  if (ended != status) print_error("%s\n", said);
+  assert_int_equal(ended, status);
   assert_string_equal(said, message);
 }
 
@@ -145,7 +147,9 @@ static bool take_numbered_here(void *context, uint32_t from, const ax_envelope *
   return true;
 }
 
-static pthread_barrier_t all_have_begun; /* what comes before is kept by whoever polls, and not taken where it lies */
+/* What comes before one has begun is kept by whoever polls, and what comes after a message that stays in the inbox (that another has
+   ended) goes there too: so all begin, then all send their first message. */
+static pthread_barrier_t all_are_here;
 
 static ax_status send_and_take_here(ax_processes *processes) {
   ax_together *t = ax_together_borrow(processes);
@@ -156,10 +160,11 @@ static ax_status send_and_take_here(ax_processes *processes) {
   ax_receiver receiver = t->receiver;
   receiver.context = &n;
   receiver.take_here = take_numbered_here;
-  (void)pthread_barrier_wait(&all_have_begun);
+  (void)pthread_barrier_wait(&all_are_here);
   for (uint64_t i = 0; i < MANY && status == AX_OK; i++) {
     ax_envelope envelope = {.kind = AX_MESSAGE_PART, .bytes = 8, .words = {i}};
     status = ax_together_send(t, (processes->rule.process + 1) % COUNT, &envelope, &i, NULL, NULL);
+    if (i == 0) (void)pthread_barrier_wait(&all_are_here);
   }
   while (status == AX_OK && n.next < MANY) {
     status = ax_processes_poll_for(processes, &receiver, &any);
@@ -177,9 +182,9 @@ static ax_status send_and_take_here(ax_processes *processes) {
 
 static void messages_are_taken_where_they_lie(void **state) {
   (void)state;
-  pthread_barrier_init(&all_have_begun, NULL, COUNT);
+  pthread_barrier_init(&all_are_here, NULL, COUNT);
   ends(send_and_take_here, AX_OK, "");
-  pthread_barrier_destroy(&all_have_begun);
+  pthread_barrier_destroy(&all_are_here);
 }
 
 static void messages_come_in_order(void **state) {
@@ -252,10 +257,11 @@ static bool nothing_has_come(void *flag) {
 
 /* One that has all it waited for may leave at once. What it has sent comes by the poll that says it is gone. */
 static ax_status wait_for_what_was_sent(ax_processes *processes) {
+  if (processes->rule.process == COUNT - 1) return AX_OK; /* it has left */
   ax_together *t = ax_together_borrow(processes);
   bool here = false, never = false;
   ax_together_begin(t, &(ax_doing){7, describe_nothing, NULL, NULL});
-  ax_within_lose(processes->transport, (processes->rule.process + 1) % COUNT);
+  ax_within_lose(processes->transport, COUNT - 1);
   ax_status status = ax_together_until(t, &(ax_waiting){is_set, set_flag, &here, NULL});
   if (status == AX_OK && ax_together_until(t, &(ax_waiting){is_set, nothing_has_come, &never, NULL}) != AX_UNAVAILABLE)
     status = ax_error(AX_INTERNAL, "waits for one that is gone");
