@@ -266,14 +266,31 @@ static bool computes_once(const fuser *f, uint32_t position, uint32_t at, uint32
   return ax_kernel_loads_apart(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[allocation] <= elems;
 }
 
-/* Of large arrays a load and one operation are made again sooner than stored and loaded, unless they are made many times. */
+/* Whether all that the kernel loads is of one allocation. */
+static bool loads_from_one(const fuser *f, const ax_bound *kernel) {
+  uint32_t one = AX_NONE;
+  for (uint32_t i = 0; i < kernel->kernel->expr_count; i++) {
+    if (kernel->kernel->exprs[i].op != AX_LEAF_LOAD) continue;
+    const uint32_t from = allocation_of(f, kernel->buffers[kernel->kernel->exprs[i].slot]);
+    if (one != AX_NONE && one != from) return false;
+    one = from;
+  }
+  return true;
+}
+
+/* Of large arrays a load and one operation are made again sooner than stored and loaded, unless they are made many times; so is what differs
+   from its neighbour by as much, if one kernel looks at each once or twice. */
 static bool is_made_again(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
-  enum { few_times = 4, large_elems = 1 << 17 };
+  enum { few_times = 4, large_elems = 1 << 17, few_reads = 2 };
   const ax_bound *producer = &f->block->ops[position].kernel, *consumer = &f->block->ops[at].kernel;
   const uint32_t made = allocation_of(f, consumer->buffers[slot]);
-  const int64_t elems = ax_dims_elems(producer->kernel->rank, producer->kernel->dims);
-  return elems > large_elems && ax_dims_elems(consumer->kernel->rank, consumer->kernel->dims) <= few_times * elems &&
-         ax_store_is_light(producer->kernel, store) && !holds_more(f, producer, position, at, made);
+  const int64_t elems = ax_dims_elems(producer->kernel->rank, producer->kernel->dims),
+                steps = ax_dims_elems(consumer->kernel->rank, consumer->kernel->dims);
+  if (elems <= small_elems || steps > few_times * elems) return false;
+  const uint32_t loads = ax_store_light_loads(producer->kernel, store);
+  if (loads == 1 && elems <= large_elems) return false;
+  if (loads > 1 && (f->reads[made] > few_reads || steps > elems + elems / 4 || !loads_from_one(f, producer))) return false;
+  return loads > 0 && !holds_more(f, producer, position, at, made);
 }
 
 /* What chooses among parts at each element is made once for many loads, each of which would choose. */

@@ -711,6 +711,38 @@ static void rows_whole(void **state) {
   expect_runs(three_columns, in, 2, "kernel[960,1]");
 }
 
+/* --- Differences, which are made again --- */
+
+static void squared_differences(const ax_value *in, ax_value *out, void *context) {
+  const int64_t axis = *(const int64_t *)context, length = ax_typeof(in[0]).dims[axis];
+  const ax_value d = ax_sub(ax_slice_in_dim(in[0], 1, length, 1, axis), ax_slice_in_dim(in[0], 0, length - 1, 1, axis));
+  out[0] = ax_reduce_sum(ax_square(d), AX_ALL_DIMS, false);
+}
+
+static void towards_neighbours(const ax_value *in, ax_value *out, void *axis) {
+  ax_grad(AX_CLOSURE(squared_differences, 1, 1, axis), AX_FIRST(1), AX_LIST(1, in), AX_LIST(1, out));
+}
+
+/* Of two arrays: each would be read twice. */
+static void towards_two(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const int64_t rows = ax_typeof(in[0]).dims[0];
+  const ax_value d = ax_mul(ax_sub(in[0], in[1]), number(0.5));
+  out[0] = ax_sub(ax_slice_in_dim(d, 1, rows, 1, 0), ax_slice_in_dim(d, 0, rows - 1, 1, 0));
+}
+
+static void differences(void **state) {
+  const ax_type in[] = {TEST_TYPE(AX_F32, 80, 80), TEST_TYPE(AX_F32, 80, 80)};
+  int64_t axes[] = {0, 1};
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    ax_program *program = test_trace(towards_neighbours, &axes[k], in, 1, 1);
+    test_random_run(program, 7, false, 1e-6);
+    expect_plan(program, "kernel[80,80]");
+  }
+  expect(towards_two, in, 2, 1, "kernel[80,80]; kernel[79,80]");
+}
+
 /* --- Numbers that are known before a loop --- */
 
 static void steps_of_numbers(const ax_value *in, ax_value *out, void *numbers) {
@@ -766,7 +798,7 @@ static void numbers_known(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(indices),   cmocka_unit_test(rows_whole), cmocka_unit_test(numbers_known), cmocka_unit_test(bytes_seen_as_words),
+      cmocka_unit_test(indices),   cmocka_unit_test(rows_whole), cmocka_unit_test(numbers_known), cmocka_unit_test(bytes_seen_as_words), cmocka_unit_test(differences),
       cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
       cmocka_unit_test(paddings), cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
       cmocka_unit_test(dead),      cmocka_unit_test(sums),       cmocka_unit_test(effects),

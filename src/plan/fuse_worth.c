@@ -37,9 +37,8 @@ static bool is_quick(const ax_expr *expr) {
 typedef struct makings {
   uint32_t loads, work, quick; /* of many guarded loads one is done; quick: operations among those of `work` */
   bool indexed, in_order;      /* in_order: loads go through the dimensions as the store does, perhaps some places off */
+  bool guarded;
 } makings;
-
-enum { most_work = 2 };
 
 static bool goes_in_order(const ax_loop_kernel *kernel, const ax_expr *load) {
   if (kernel->slots[load->slot].rank != kernel->rank) return false;
@@ -48,8 +47,8 @@ static bool goes_in_order(const ax_loop_kernel *kernel, const ax_expr *load) {
   return true;
 }
 
-/* False: it is more than could be cheap. */
-static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, makings *m) {
+/* False: it loads, and computes more than `most_work` operations. */
+static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, uint32_t most_work, makings *m) {
   enum { most_choices = 4 };
   bool needed[AX_MOST_EXPRS] = {false};
   uint32_t guarded = 0;
@@ -69,18 +68,23 @@ static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, maki
     if (m->work > most_work && m->loads + guarded + m->indexed > 0) return false;
   }
   m->loads += guarded > most_choices ? guarded : guarded > 0;
+  m->guarded = guarded > 0;
   return true;
 }
 
 bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
+  enum { most_work = 2 };
   makings m;
-  if (!makings_of(kernel, store, &m) || m.loads > 1) return false;
+  if (!makings_of(kernel, store, most_work, &m) || m.loads > 1) return false;
   return m.loads == 1 ? m.work == 0 : !m.indexed || m.work <= most_work;
 }
 
-bool ax_store_is_light(const ax_loop_kernel *kernel, const ax_store *store) {
+uint32_t ax_store_light_loads(const ax_loop_kernel *kernel, const ax_store *store) {
+  enum { most_work = 3 };
   makings m;
-  return makings_of(kernel, store, &m) && m.loads == 1 && m.in_order && m.work == 1 && m.quick == 1;
+  if (!makings_of(kernel, store, most_work, &m) || !m.in_order || m.quick < m.work) return 0;
+  if (m.loads == 1 && m.work == 1) return 1;
+  return m.loads == 2 && !m.guarded ? 2 : 0;
 }
 
 bool ax_kernel_is_cheap(const ax_loop_kernel *kernel) {

@@ -43,7 +43,7 @@ static void a_load_alone_is_cheap(void **state) {
   assert_false(is_cheap(store(k, op(k, AX_SCALAR_NEG, load(k, 0), AX_NONE))));
 }
 
-static bool is_light(const ax_loop_kernel *k) { return ax_store_is_light(k, &k->stores[0]); }
+static bool is_light(const ax_loop_kernel *k) { return ax_store_light_loads(k, &k->stores[0]) == 1; }
 
 static void a_load_and_a_sign_are_light(void **state) {
   (void)state;
@@ -59,6 +59,26 @@ static void a_load_and_a_sign_are_light(void **state) {
   assert_false(is_light(store(k, op(k, AX_SCALAR_EXP, load(k, 0), AX_NONE))));
   k = over_rows();
   assert_false(is_light(store(k, op(k, AX_SCALAR_ADD, load(k, 0), load(k, 1)))));
+}
+
+/* x[i, j] - y[i, j], times a number, and so on; or of the same array, from row to row. */
+static ax_loop_kernel *difference(uint32_t more) {
+  const ax_position at[] = {along(0, 1, 0), along(1, 1, 0)};
+  ax_loop_kernel *k = over_rows();
+  ax_ex x = op(k, AX_SCALAR_SUB, load(k, 0), ax_kernel_load(k, 1, at));
+  for (uint32_t i = 0; i < more; i++) x = op(k, AX_SCALAR_MUL, x, ax_kernel_const(k, AX_F32, 0x40400000 + i));
+  return store(k, x);
+}
+
+static void differences_are_light(void **state) {
+  (void)state;
+  for (uint32_t more = 0; more < 5; more++) {
+    const ax_loop_kernel *k = difference(more);
+    assert_int_equal(ax_store_light_loads(k, &k->stores[0]), more <= 2 ? 2 : 0);
+  }
+  ax_loop_kernel *k = over_rows();
+  k = store(k, op(k, AX_SCALAR_ADD, op(k, AX_SCALAR_EXP, load(k, 0), AX_NONE), load(k, 0)));
+  assert_int_equal(ax_store_light_loads(k, &k->stores[0]), 0);
 }
 
 static void constants_cost_nothing(void **state) {
@@ -344,6 +364,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_transpose_turns, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_load_alone_is_cheap, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_load_and_a_sign_are_light, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(differences_are_light, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(columns_are_apart, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(columns_fill_rows, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(constants_cost_nothing, test_arena_start, test_arena_end),

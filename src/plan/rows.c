@@ -201,13 +201,12 @@ static bool add_kernel(grouper *g, const ax_op *op) {
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *load = &kernel->exprs[i];
     if (load->op != AX_LEAF_LOAD) continue;
-    if (!ax_rows_use_of(g->plan, &op->kernel, load->slot, load->at, dim, &one)) return false;
+    if (!ax_rows_use_of_load(g->plan, &op->kernel, load, dim, &one)) return false;
     if (!steps_alike(t, &steps[load->slot], &one) || !add_use(t, &one, member)) return false;
   }
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
-    if (!ax_rows_use_of(g->plan, &op->kernel, store->slot, store->at, dim, &one)) return false;
-    one.written = true;
+    if (!ax_rows_use_of_store(g->plan, &op->kernel, store, dim, &one)) return false;
     if (!steps_alike(t, &steps[store->slot], &one) || !add_use(t, &one, member)) return false;
   }
   return true;
@@ -373,7 +372,7 @@ static ax_status describe_kernel(const grouper *g, const ax_rows_group *of, cons
     const ax_store *store = load == NULL ? &kernel->stores[i - kernel->expr_count] : NULL;
     uint32_t slot = load != NULL ? load->slot : store->slot;
     ax_rows_use one;
-    if (!ax_rows_use_of(g->plan, bound, slot, load != NULL ? load->at : store->at, dim, &one))
+    if (!(load != NULL ? ax_rows_use_of_load(g->plan, bound, load, dim, &one) : ax_rows_use_of_store(g->plan, bound, store, dim, &one)))
       return ax_error(AX_INTERNAL, "rows: lost");
     describe_slot(of, &one, place, false, &slots[slot]);
   }

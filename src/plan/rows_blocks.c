@@ -169,10 +169,24 @@ static bool keeps_enough(const ax_rows_group *of, const bool *local, int64_t ste
   return of->factors <= most_again * kept * step && largest * of->extent >= ax_caches_here()->second;
 }
 
+/* Whether most members have next to nothing to do in a block, as the last steps of a scan that halves its rows again and again: each call for
+   a few elements takes as long as one for hundreds. */
+static bool calls_for_little(const ax_rows_group *of, int64_t step) {
+  enum { few_elems = 64, few_members = 8 }; /* few members are done sooner than their arrays come again */
+  const int64_t rows = of->outer * of->extent;
+  uint32_t little = 0;
+  for (uint32_t i = 0; i < of->count; i++) {
+    const ax_op *op = &of->members[i];
+    little += op->kind == AX_OP_KERNEL && ax_dims_elems(op->kernel.kernel->rank, op->kernel.kernel->dims) / rows * step < few_elems;
+  }
+  return of->count > few_members && 2 * little > of->count;
+}
+
 /* Products alone are cut into as many parts as they are worth, by rows and by columns: they are not to lose that. */
 static bool is_worth_it(const ax_rows_group *of, const extent *e, int64_t step, double parts) {
   if (of->count < 2 || step == 0 || e->largest < AX_ROWS_LEAST_SHARED || e->row > ax_caches_here()->kept) return false;
-  return !ax_rows_has_products(of) || parts >= least_parts || parts >= 0.5 * ax_parts_worth(time_of(of));
+  if (!ax_rows_has_products(of)) return AX_HOSTILE || !calls_for_little(of, step);
+  return parts >= least_parts || parts >= 0.5 * ax_parts_worth(time_of(of));
 }
 
 bool ax_rows_blocks_of(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, const ax_rows_group *of,

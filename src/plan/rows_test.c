@@ -156,6 +156,41 @@ static void two_layers(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_matmul(ax_tanh(ax_matmul(in[0], weights)), weights);
 }
 
+/* What is made of neighbours, put to both of them: each element is read under a guard, at two places that differ, and no guard lets one row
+   read another. */
+static void to_both_neighbours(const ax_value *in, ax_value *out, void *context) {
+  const int64_t columns = ax_typeof(in[0]).dims[1];
+  (void)context;
+  const ax_value made = ax_exp(ax_sub(ax_slice_in_dim(in[0], 1, columns, 1, 1), ax_slice_in_dim(in[0], 0, columns - 1, 1, 1)));
+  out[0] = ax_add(ax_pad(made, ax_real(0), AX_DIMS(0, 1), AX_DIMS(0, 0), AX_DIMS(0, 0)),
+                  ax_pad(made, ax_real(0), AX_DIMS(0, 0), AX_DIMS(0, 1), AX_DIMS(0, 0)));
+}
+
+static void guards_keep_rows_apart(void **state) {
+  (void)state;
+  if (AX_HOSTILE) skip(); /* where whatever may be done together is */
+  expect(to_both_neighbours, NULL, 1, 1, TEST_TYPE(AX_F32, 512, 512), "2 members over 1x512, 2 of 4 slots local");
+}
+
+/* Products of two, four, eight .. neighbours: rows of ever fewer elements, and more passes over those of few. */
+static void products_of_neighbours(const ax_value *in, ax_value *out, void *context) {
+  ax_value x = in[0];
+  int made = 0;
+  (void)context;
+  for (int64_t columns = ax_typeof(x).dims[1]; columns > 2; columns /= 2) {
+    x = ax_exp(ax_mul(ax_slice_in_dim(x, 0, columns, 2, 1), ax_slice_in_dim(x, 1, columns, 2, 1)));
+    if (columns <= 32) out[made++] = ax_tanh(ax_rev(x, AX_DIMS(1)));
+    if (columns <= 32) out[made++] = ax_reduce_sum(x, AX_LIST(1, &last), false);
+  }
+}
+
+static void few_elements_are_not_called_for_row_by_row(void **state) {
+  (void)state;
+  if (AX_HOSTILE) skip(); /* where whatever may be done together is */
+  expect(products_of_neighbours, NULL, 1, 8, TEST_TYPE(AX_F32, 512, 1024),
+         "kernel; kernel; kernel; kernel; kernel; kernel; kernel; kernel; kernel");
+}
+
 static void pretend(const char *text) {
   ax_description machine;
   TEST_OK(ax_machine_parse(text, &machine));
@@ -263,6 +298,8 @@ int main(void) {
                                      cmocka_unit_test(blocks_leave_half_of_the_cache),
                                      cmocka_unit_test(products_take_part),
                                      cmocka_unit_test(what_members_need_goes_before),
+                                     cmocka_unit_test(guards_keep_rows_apart),
+                                     cmocka_unit_test(few_elements_are_not_called_for_row_by_row),
                                      cmocka_unit_test(products_go_with_the_rows_backward),
                                      cmocka_unit_test(far_factors),
                                      cmocka_unit_test(columns_are_done_row_by_row),

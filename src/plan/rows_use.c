@@ -21,8 +21,24 @@ static bool moves_before(const ax_loop_kernel *k, uint32_t rank, const ax_positi
   return false;
 }
 
-bool ax_rows_use_of(const ax_plan *plan, const ax_bound *kernel, uint32_t slot, const ax_position *at, uint32_t dim,
-                    ax_rows_use *out) {
+/* The indices of a dimension, first and last, for which a guard holds, as far as it says; there may be none. */
+static void narrow_by(const ax_loop_kernel *k, ax_ex guard, uint32_t dim, int64_t *first, int64_t *last) {
+  const ax_expr *node = &k->exprs[guard];
+  if (node->op == AX_SCALAR_AND) {
+    narrow_by(k, node->arg[0], dim, first, last);
+    narrow_by(k, node->arg[1], dim, first, last);
+    return;
+  }
+  const ax_position *p = node->at;
+  if (node->op != AX_LEAF_INSIDE || p->dim != (int)dim || p->dynamic != AX_NONE || (p->coef != 1 && p->coef != -1)) return;
+  const int64_t one = -p->coef * p->offset, other = p->coef * (node->imm - 1 - p->offset); /* indices at both ends */
+  *first = ax_most(*first, ax_least(one, other));
+  *last = ax_least(*last, ax_most(one, other));
+}
+
+/* guard: a load's, or AX_NONE. */
+static bool use_of(const ax_plan *plan, const ax_bound *kernel, uint32_t slot, const ax_position *at, ax_ex guard, uint32_t dim,
+                   ax_rows_use *out) {
   const ax_loop_kernel *k = kernel->kernel;
   const ax_slot *s = &k->slots[slot];
   const ax_buffer *view = &plan->buffers[kernel->buffers[slot]];
@@ -41,14 +57,27 @@ bool ax_rows_use_of(const ax_plan *plan, const ax_bound *kernel, uint32_t slot, 
   out->low = view->offset + address.offset * item;
   out->high = out->low + item;
   for (uint32_t d = dim + 1; d < k->rank; d++) {
-    int64_t reach = address.coef[d] * (k->dims[d] - 1) * item;
-    if (reach < 0) out->low += reach;
-    else out->high += reach;
+    int64_t first = 0, last = k->dims[d] - 1;
+    if (guard != AX_NONE) narrow_by(k, guard, d, &first, &last);
+    if (first > last) first = last = 0; /* it is never loaded */
+    const int64_t apart_first = address.coef[d] * first * item, apart_last = address.coef[d] * last * item;
+    out->low += ax_least(apart_first, apart_last);
+    out->high += ax_most(apart_first, apart_last);
     int64_t apart = address.coef[d] < 0 ? -address.coef[d] : address.coef[d];
     if (k->dims[d] > 1 && out->row != 0 && apart * item > (out->row < 0 ? -out->row : out->row))
       return false; /* rows are its columns */
   }
   return true;
+}
+
+bool ax_rows_use_of_load(const ax_plan *plan, const ax_bound *kernel, const ax_expr *load, uint32_t dim, ax_rows_use *out) {
+  return use_of(plan, kernel, load->slot, load->at, load->arg[0], dim, out);
+}
+
+bool ax_rows_use_of_store(const ax_plan *plan, const ax_bound *kernel, const ax_store *store, uint32_t dim, ax_rows_use *out) {
+  const bool regular = use_of(plan, kernel, store->slot, store->at, AX_NONE, dim, out);
+  out->written = true;
+  return regular;
 }
 
 ax_rows_use ax_rows_use_of_product(const ax_plan *plan, const ax_gemm *p, uint32_t index) {
