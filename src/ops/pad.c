@@ -227,6 +227,39 @@ static bool is_choice(const window *w, const ax_type *type) {
   return dim == AX_NONE || ax_type_elems(type) < small_elems || (type->dims[dim] - w->count[dim]) * 8 <= type->dims[dim];
 }
 
+/* Into how many places each row of x is spread, of which it takes one and the value the others, if there is no padding but this between rows;
+   1: there is other padding, or between the elements of a row, or so much that it is better written at once. */
+static int64_t spread_of(const window *w, const ax_type *type) {
+  enum { most_places = 4 };
+  int64_t places = 1;
+  for (uint32_t d = 0; d < type->rank; d++) {
+    if (w->place[d] >= w->step[d] || w->count[d] * w->step[d] != type->dims[d]) return 1;
+    places *= w->step[d];
+    if (w->step[d] > 1 && d + 1 == type->rank) return 1;
+  }
+  return places <= most_places ? places : 1;
+}
+
+/* A kernel over x that stores each element, and the value beside it: all of the result is written once. */
+static ax_status lower_spread(ax_lower *lower, const ax_type *type, const window *w, int64_t places, const uint32_t *in, uint32_t out) {
+  ax_position at[AX_MAX_RANK];
+  AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, w->count));
+  for (uint32_t d = 0; d < type->rank; d++) at[d] = (ax_position){.dim = (int)d, .coef = 1, .offset = w->first[d], .dynamic = AX_NONE};
+  const ax_ex element = ax_lower_load(lower, in[0], at), value = ax_lower_load_scalar(lower, in[1]);
+  for (int64_t i = 0; i < places; i++) {
+    bool own = true;
+    int64_t rest = i;
+    for (uint32_t d = type->rank; d-- > 0; rest /= w->step[d]) {
+      const int64_t place = rest % w->step[d];
+      at[d].coef = w->step[d];
+      at[d].offset = place;
+      own = own && place == w->place[d];
+    }
+    ax_lower_store(lower, out, at, own ? element : value, AX_SCALAR_NONE);
+  }
+  return ax_lower_kernel_end(lower);
+}
+
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
   window w = window_of(eqn->params, x->rank, x->dims, type->dims);
@@ -238,6 +271,8 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   }
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   if (moved > 0 && is_choice(&w, type)) return lower_choice(lower, type, &w, in, out[0]);
+  const int64_t places = moved > 0 ? spread_of(&w, type) : 1;
+  if (places > 1) return lower_spread(lower, type, &w, places, in, out[0]);
   if (moved < ax_type_elems(type) || moved == 0) AX_TRY(lower_values(lower, out[0], in[1], &w, type, moved));
   return moved > 0 ? ax_lower_move(lower, x->rank, w.count, out[0], to, in[0], from) : AX_OK;
 }
