@@ -322,12 +322,14 @@ static bool has_short_rows(const ax_type *matrix, const ax_dot_side *s) {
          ax_type_elems(matrix) >= many && ax_product_result(matrix->dtype, &made) && made == matrix->dtype;
 }
 
-/* Says whether a kernel is faster than a GEMM: for vectors, which are one long row, and for many tiny matrices. */
+/* Says whether a kernel is faster than a GEMM: for vectors, which are one long row, for many tiny matrices, and for one so tiny that calling for
+   its product takes longer than making it, as in a loop. */
 static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const ax_dot_side *left, const ax_dot_side *right) {
-  enum { tiny = 512 };
+  enum { tiny = 512, tiniest = 1024 };
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
   ax_dtype made;
   if (!ax_product_result(ax_multiplied_as(lhs->dtype), &made) || m == 1 || n == 1 || k == 1) return true;
+  if (m * n * k <= tiniest) return true;
   return listed_elems(lhs, &left->batch) > 1 && m <= tiny && n <= tiny && k <= tiny && m * n * k <= tiny;
 }
 

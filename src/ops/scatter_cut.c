@@ -178,6 +178,7 @@ ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_wi
                               .parts = s.parts,
                               .buffers = buffers,
                               .updates = true,
+                              .adds = combine == AX_SCALAR_ADD && !ax_is_narrow_float(operand.dtype),
                               .time = time};
   return ax_lower_routine(lower, &routine, sizeof s);
 }

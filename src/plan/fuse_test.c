@@ -185,11 +185,12 @@ static void layer(const ax_value *in, ax_value *out, void *context) {
 
 static void products(void **state) {
   (void)state;
-  const ax_type in[] = {TEST_TYPE(AX_F32, 8, 4), TEST_TYPE(AX_F32, 8, 6)};
-  const ax_type of_layer[] = {TEST_TYPE(AX_F32, 8, 4), TEST_TYPE(AX_F32, 4, 6), TEST_TYPE(AX_F32, 8, 6)};
-  expect(turned_product, in, 2, 1, "gemm'[6,8][8,4]");
-  expect(product_read_twice, in, 2, 2, "gemm'[4,8][8,6]; kernel[6,4]");
-  expect(layer, of_layer, 3, 1, "gemm[8,4][4,6]; kernel[8,6]");
+  const ax_type in[] = {TEST_TYPE(AX_F32, 80, 4), TEST_TYPE(AX_F32, 80, 6)}, tiny[] = {TEST_TYPE(AX_F32, 8, 4), TEST_TYPE(AX_F32, 8, 6)};
+  const ax_type of_layer[] = {TEST_TYPE(AX_F32, 80, 4), TEST_TYPE(AX_F32, 4, 6), TEST_TYPE(AX_F32, 80, 6)};
+  expect(turned_product, in, 2, 1, "gemm'[6,80][80,4]");
+  expect(turned_product, tiny, 2, 1, "reduce[4,6,8]; kernel[6,4]");
+  expect(product_read_twice, in, 2, 2, "gemm'[4,80][80,6]; kernel[6,4]");
+  expect(layer, of_layer, 3, 1, "gemm[80,4][4,6]; kernel[80,6]");
 }
 
 /* --- What is written in parts keeps its order --- */
@@ -563,15 +564,15 @@ static void the_same_everywhere(const ax_value *in, ax_value *out, void *context
 static void devices(void **state) {
   (void)state;
   const ax_type weights[] = {TEST_TYPE(AX_F32, 3, 2), TEST_TYPE(AX_F32, 8, 3)};
-  const ax_type squares[] = {TEST_TYPE(AX_F32, 32), TEST_TYPE(AX_F32, 32, 8)};
+  const ax_type squares[] = {TEST_TYPE(AX_F32, 80), TEST_TYPE(AX_F32, 80, 20)};
   const ax_type vectors[] = {TEST_TYPE(AX_F32, 8), TEST_TYPE(AX_F32, 32)};
   expect_on_mesh(&(test_map){"d=4", {"", "d"}, {"", ""}, .body = train}, weights,
-                 "gemm[2,3][3,2]; reduce[4]; start 0; kernel[2,2]; gemm'[3,2][2,2]; start 1; "
+                 "reduce[2,2,3]; reduce[4]; start 0; kernel[2,2]; reduce[2,3,2]; kernel[3,2]; start 1; "
                  "done 0 once; kernel[] once; done 1 once; kernel[3,2] once");
   expect_on_mesh(&(test_map){"d=4", {"d", "d"}, {"d"}, .body = in_two_parts}, squares,
-                 "start 0; gemm[8,8][8,8]; done 0 once; reduce[8,8]");
+                 "start 0; gemm[20,20][20,20]; done 0 once; reduce[20,20]");
   expect_on_mesh(&(test_map){"d=4", {"d", "d"}, {"", "d"}, .body = waits_in_a_row}, squares,
-                 "start 0; gemm[8,8][8,8]; done 0 once; kernel[8]; start 1; done 1 once");
+                 "start 0; gemm[20,20][20,20]; done 0 once; kernel[20]; start 1; done 1 once");
   expect_on_mesh(&(test_map){"d=4", {"", "d"}, {"d"}, .body = the_same_everywhere}, vectors, "kernel[8] once; kernel[8]");
 }
 

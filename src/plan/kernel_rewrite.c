@@ -116,6 +116,43 @@ static bool is_step(const ax_affine *address, const ax_loop_kernel *kernel) {
   return same;
 }
 
+/* The position of a loop index of `from` in terms of one of to's, or of none; false: it takes more than one, or is not told apart from others. */
+static bool index_of_one(const copier *c, int dim, ax_position *out) {
+  const ax_digits *one = c->digits;
+  *out = (ax_position){.dim = -1, .dynamic = AX_NONE};
+  if (dim < 0 || c->from->kernel->dims[dim] == 1) return true; /* it is 0 */
+  while (one->last < (uint32_t)dim) one++;
+  if (one->first != one->last) return false;
+  out->offset = one->number.offset;
+  for (uint32_t k = 0; k < c->to->kernel->rank; k++) {
+    if (one->number.coef[k] == 0) continue;
+    if (out->dim >= 0) return false;
+    out->dim = (int)k;
+    out->coef = one->number.coef[k];
+  }
+  return true;
+}
+
+static bool is_computed(const ax_position *at, uint32_t rank) {
+  for (uint32_t d = 0; d < rank; d++)
+    if (at[d].dynamic != AX_NONE) return true;
+  return false;
+}
+
+/* Of places that are computed, which have no address: in the array itself, dimension by dimension, by a kernel of one step. Others are passes of
+   their own. */
+static uint32_t slot_by_places(copier *c, uint32_t from_slot, const ax_position *from, ax_position *at) {
+  c->failed = c->failed || ax_dims_elems(c->from->kernel->rank, c->from->kernel->dims) != 1;
+  for (uint32_t d = 0; d < c->from->kernel->slots[from_slot].rank && !c->failed; d++) {
+    c->failed = !index_of_one(c, from[d].dim, &at[d]);
+    at[d].coef *= from[d].coef;
+    at[d].offset = from[d].offset + from[d].coef * at[d].offset;
+    at[d].limit = from[d].limit;
+    if (from[d].dynamic != AX_NONE) at[d].dynamic = c->map[from[d].dynamic];
+  }
+  return c->failed ? 0 : slot_for(c, from_slot);
+}
+
 static uint32_t slot_of_view(copier *c, uint32_t buffer, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
   const uint32_t view = c->views->make(c->views->context, buffer, rank, dims);
   c->to->kernel->failed = c->to->kernel->failed || view == AX_NONE;
@@ -131,6 +168,7 @@ static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_position 
   ax_affine here, there;
   int64_t dims[AX_MAX_RANK];
   uint32_t rank, buffer = c->from->buffers[from_slot];
+  if (is_computed(from, array->rank)) return slot_by_places(c, from_slot, from, at);
   c->failed = !ax_affine_of(array->rank, array->dims, from, &here) || !address_by_digits(c, &here, &there);
   if (c->failed) return 0;
   if (is_step(&there, to) && ax_dims_elems(array->rank, array->dims) == ax_dims_elems(to->rank, to->dims)) {
@@ -172,20 +210,10 @@ static ax_ex mapped(const copier *c, ax_ex node) { return node == AX_NONE ? AX_N
 
 /* With one loop index and no more, or the composition fails. */
 static ax_ex inside_by_digits(copier *c, const ax_expr *expr) {
-  const ax_digits *one = c->digits;
-  int dim = -1;
-  int64_t coef = 0;
-  if (expr->at->dim < 0) return ax_kernel_inside(c->to->kernel, -1, 0, expr->at->offset, expr->imm);
-  while (one->last < (uint32_t)expr->at->dim) one++;
-  c->failed = c->failed || one->first != one->last;
-  for (uint32_t k = 0; k < c->to->kernel->rank; k++) {
-    if (one->number.coef[k] == 0) continue;
-    c->failed = c->failed || dim >= 0;
-    dim = (int)k;
-    coef = one->number.coef[k];
-  }
-  return ax_kernel_inside(c->to->kernel, dim, expr->at->coef * coef, expr->at->offset + expr->at->coef * one->number.offset,
-                          expr->imm);
+  ax_position one;
+  c->failed = c->failed || !index_of_one(c, expr->at->dim, &one);
+  if (c->failed) return 0;
+  return ax_kernel_inside(c->to->kernel, one.dim, expr->at->coef * one.coef, expr->at->offset + expr->at->coef * one.offset, expr->imm);
 }
 
 /* Whether an index that is computed, which *at says, is the one of a piece of one element: then it is that number, and no guard. */

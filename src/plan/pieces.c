@@ -322,6 +322,14 @@ static bool is_mostly_one(const cutter *c, const parts *p) {
   return false;
 }
 
+/* Whether what lies behind the parts' dimension is so little, as the colours of a picture, that a kernel which chooses at each element of it would
+   work on vectors of as few. Large arrays of such are written part by part. */
+static bool has_short_rows(const cutter *c, const parts *p) {
+  const ax_type *type = &c->plan->buffers[p->allocation].type;
+  const int64_t row = ax_dims_elems(type->rank - p->dim - 1, type->dims + p->dim + 1);
+  return row > 1 && row < least_run && ax_type_elems(type) >= small_elems;
+}
+
 /* Every reader is a kernel of this block that comes after the parts. */
 static bool are_readers_kernels(const cutter *c, uint32_t allocation, uint32_t last) {
   uint32_t loads = 0;
@@ -431,7 +439,7 @@ static ax_status take_apart(cutter *c, uint32_t allocation) {
       c->plan->buffers[allocation].kind != AX_BUFFER_TEMP)
     return AX_OK;
   if (!find_parts(c, allocation, &p)) return AX_OK;
-  bool choice = can_choose(c, &p, &last) && are_readers_kernels(c, allocation, last);
+  const bool choice = !has_short_rows(c, &p) && can_choose(c, &p, &last) && are_readers_kernels(c, allocation, last);
   if (!choice || !is_mostly_one(c, &p)) AX_TRY(cut_readers(c, &p, &done));
   return choice && !done ? choose_parts(c, &p, last) : AX_OK;
 }

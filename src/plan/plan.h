@@ -138,6 +138,7 @@ typedef struct ax_routine {
   bool updates;      /* it writes only parts of its results, and the rest keeps its old value: results are read too */
   bool in_place;     /* the first result may be in the memory of the first operand: a part reads all that it overwrites before, and what
                         no other part reads */
+  bool adds;         /* it adds to elements of its result, one after the other, in a dtype that keeps what is added */
   bool moves;        /* it only moves numbers; other operations do the equation's arithmetic */
   double time;       /* nanoseconds on one thread, roughly */
   const char *name;  /* in texts; NULL: the primitive's */

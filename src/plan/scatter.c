@@ -2,6 +2,8 @@
 
      t = zeros;  t[i..] = row;  g = a + t            becomes            g = copy of a;  g[i..] = g[i..] + row
 
+   So has one that gathers many rows, or elements, at once: what scatter_add makes of zeros is added to the sum one by one.
+
    The pass update (plan/update.c) then works in a's memory, so the addition costs a row and not two tables. The rewrite leaves
    out adding 0.0 everywhere else, which changes nothing unless a has a -0.0 there. Therefore a must be a sum that began as
    zeros: the carry of a loop that starts as 0.0 and is replaced by sums of itself and other values, or such a sum. A sum of 0.0
@@ -112,17 +114,22 @@ typedef struct watch { /* whether an operation writes what another reads */
   const scatterer *s;
   const ax_op *reader;
   uint32_t base; /* an allocation that it must not write either */
+  uint32_t writes; /* the allocation at hand, which an operation between writes */
   bool written;
 } watch;
 
+static void compare_one(void *context, uint32_t buffer, bool writes) {
+  watch *w = context;
+  (void)writes;
+  w->written = w->written || allocation_of(w->s, buffer) == w->writes;
+}
+
 static void watch_one(void *context, uint32_t buffer, bool writes) {
   watch *w = context;
-  uint32_t allocation = allocation_of(w->s, buffer);
   if (!writes) return;
-  if (allocation == w->base) w->written = true;
-  const ax_loop_kernel *kernel = w->reader->kernel.kernel;
-  for (uint32_t i = 0; i < kernel->slot_count; i++)
-    if (allocation_of(w->s, w->reader->kernel.buffers[i]) == allocation) w->written = true;
+  w->writes = allocation_of(w->s, buffer);
+  w->written = w->written || w->writes == w->base;
+  ax_op_visit(w->reader, compare_one, w);
 }
 
 /* Whether no operation between the update and the sum writes the base or the update's operands. */
@@ -136,19 +143,27 @@ static bool may_move(const scatterer *s, uint32_t update, uint32_t sum, uint32_t
   return !w.written;
 }
 
+/* A kernel that stores a part of the table, or a routine that adds to elements of it. */
+static bool writes_part(const scatterer *s, const ax_op *update, uint32_t table) {
+  if (update->kind == AX_OP_ROUTINE) {
+    const ax_routine *routine = update->routine;
+    return routine->adds && routine->updates && routine->out_count == 1 && routine->buffers[routine->in_count] == table && s->reads[table] == 2;
+  }
+  if (update->kind != AX_OP_KERNEL || ax_op_is_ordered(update) || update->kernel.kernel->store_count != 1) return false;
+  const ax_loop_kernel *kernel = update->kernel.kernel;
+  return kernel->reduce_rank == 0 && kernel->stores[0].reduce == AX_SCALAR_NONE && stored(update) == table && s->reads[table] == 1;
+}
+
 /* Whether the table that the sum at `at` adds to `base` is zeros with one part written. *made, *updated: the operations that do
    so. */
 static bool is_part_in_zeros(const scatterer *s, uint32_t table, uint32_t at, uint32_t *made, uint32_t *updated) {
   uint32_t to, from;
-  if (!is_own(s, table) || s->writes[table] != 2 || s->reads[table] != 1 || s->first_write[table] == AX_NONE) return false;
+  if (!is_own(s, table) || s->writes[table] != 2 || s->first_write[table] == AX_NONE) return false;
   *made = s->first_write[table];
   *updated = s->last_write[table];
   if (*made >= *updated || *updated >= at || at - *updated > near) return false;
   if (!ax_op_copies_all(&s->block->ops[*made], &to, &from) || to != table || !s->zeros[allocation_of(s, from)]) return false;
-  const ax_op *update = &s->block->ops[*updated];
-  if (update->kind != AX_OP_KERNEL || ax_op_is_ordered(update) || update->kernel.kernel->store_count != 1) return false;
-  const ax_loop_kernel *kernel = update->kernel.kernel;
-  return kernel->reduce_rank == 0 && kernel->stores[0].reduce == AX_SCALAR_NONE && stored(update) == table;
+  return writes_part(s, &s->block->ops[*updated], table);
 }
 
 static ax_status make_copy(scatterer *s, ax_op *op, uint32_t to, uint32_t from) {
@@ -166,6 +181,25 @@ static ax_status make_copy(scatterer *s, ax_op *op, uint32_t to, uint32_t from) 
   return kernel->failed ? ax_out_of_memory(sizeof *kernel) : AX_OK;
 }
 
+/* The kernel stores its part in `sum` instead, added to what is there. */
+static ax_status add_to_old(const scatterer *s, ax_op *part, uint32_t sum) {
+  ax_loop_kernel *kernel = ax_kernel_copy(&s->plan->drafts, part->kernel.kernel); /* the other may be at work elsewhere too */
+  if (kernel == NULL) return ax_out_of_memory(sizeof *kernel);
+  part->kernel.kernel = kernel;
+  ax_store *store = &kernel->stores[0];
+  part->kernel.buffers[store->slot] = sum;
+  ax_ex old = ax_kernel_load(kernel, store->slot, store->at);
+  store->expr = ax_kernel_op(kernel, AX_SCALAR_ADD, kernel->slots[store->slot].dtype, old, store->expr, AX_NONE);
+  return kernel->failed ? ax_out_of_memory(sizeof *kernel) : AX_OK;
+}
+
+static ax_status retarget_routine(const scatterer *s, ax_op *part, uint32_t sum) {
+  part->routine = ax_routine_copy(&s->plan->arena, part->routine);
+  if (part->routine == NULL) return ax_out_of_memory(sizeof *part->routine);
+  part->routine->buffers[part->routine->in_count] = sum;
+  return AX_OK;
+}
+
 /* sum = base + table becomes sum = copy of base where the table was updated, and the part added to the sum where that was
    computed. */
 static ax_status rewrite(scatterer *s, uint32_t made, uint32_t updated, uint32_t at, uint32_t base) {
@@ -174,14 +208,7 @@ static ax_status rewrite(scatterer *s, uint32_t made, uint32_t updated, uint32_t
   uint32_t sum = stored(&ops[at]), zeros = allocation_of(s, ops[made].kernel.buffers[copy->exprs[0].slot]);
   ops[updated] = ops[at];
   AX_TRY(make_copy(s, &ops[updated], sum, base));
-  ax_loop_kernel *kernel = ax_kernel_copy(&s->plan->drafts, part.kernel.kernel); /* the other may be at work elsewhere too */
-  if (kernel == NULL) return ax_out_of_memory(sizeof *kernel);
-  part.kernel.kernel = kernel;
-  ax_store *store = &kernel->stores[0];
-  part.kernel.buffers[store->slot] = sum;
-  ax_ex old = ax_kernel_load(kernel, store->slot, store->at);
-  store->expr = ax_kernel_op(kernel, AX_SCALAR_ADD, kernel->slots[store->slot].dtype, old, store->expr, AX_NONE);
-  if (kernel->failed) return ax_out_of_memory(sizeof *kernel);
+  AX_TRY(part.kind == AX_OP_ROUTINE ? retarget_routine(s, &part, sum) : add_to_old(s, &part, sum));
   ops[at] = part;
   ops[made].kind = AX_OP_NONE;
   s->sums[sum] = true;

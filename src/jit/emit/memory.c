@@ -367,25 +367,33 @@ static LLVMValueRef zeros(ax_nest *nest, uint32_t access, ax_dtype dtype) {
       ax_cg_register(&nest->cg, dtype, ax_nest_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1));
 }
 
-/* Loads one element under a guard that is the same for all lanes. If the guard is false, it reads the slot's first element
-   instead and returns 0. */
-static LLVMValueRef load_one_guarded(ax_nest *nest, const ax_nest_access *a, LLVMTypeRef element, LLVMValueRef pointer,
-                                     LLVMValueRef guard) {
+/* Where is read what is not wanted: a vector from there on, or up to there. A slot's own first element may be no memory, as where a call is for
+   rows of a block that lies elsewhere (run/rows.c). */
+static LLVMValueRef nowhere(ax_nest *nest) {
+  enum { register_bytes = 64 };
+  LLVMTypeRef byte = ax_cg_int(&nest->cg, 8, 1);
+  LLVMValueRef middle = ax_cg_i64(&nest->cg, register_bytes);
+  if (nest->nowhere == NULL) nest->nowhere = ax_cg_stack(&nest->cg, LLVMArrayType2(byte, 2 * register_bytes));
+  return LLVMBuildGEP2(nest->cg.builder, byte, nest->nowhere, &middle, 1, "");
+}
+
+/* Loads one element under a guard that is the same for all lanes. If the guard is false, it reads what is nowhere instead and returns 0. */
+static LLVMValueRef load_one_guarded(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef guard) {
   LLVMBuilderRef b = nest->cg.builder;
   uint32_t bits = 8 * alignment(element);
   LLVMTypeRef word = ax_cg_int(&nest->cg, bits, 1);
-  pointer = LLVMBuildSelect(b, guard, pointer, nest->slot_bases[a->slot], "");
+  pointer = LLVMBuildSelect(b, guard, pointer, nowhere(nest), "");
   LLVMValueRef value = LLVMBuildLoad2(b, word, pointer, "");
   LLVMSetAlignment(value, alignment(element));
   return LLVMBuildCast(b, LLVMBitCast, LLVMBuildSelect(b, guard, value, LLVMConstNull(word), ""), element, "");
 }
 
-/* Where a vector is loaded under a mask: where no lane is, at the slot's first element. There processors find nothing to fault, which
-   takes them a hundred times as long as a load, though no lane needs it. */
+/* Where a vector is loaded under a mask: where no lane is, nowhere. There processors find nothing to fault, which takes them a hundred times as
+   long as a load, though no lane needs it. */
 static LLVMValueRef masked_place(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer, uint32_t instance, LLVMValueRef mask) {
   const bool differs = ax_nest_schedule_depends(nest->schedule, a->guard, nest->schedule->vector);
   LLVMValueRef any = differs ? any_lane(nest, mask) : ax_nest_value(nest, a->guard, instance, 1);
-  return LLVMBuildSelect(nest->cg.builder, any, pointer, nest->slot_bases[a->slot], "");
+  return LLVMBuildSelect(nest->cg.builder, any, pointer, nowhere(nest), "");
 }
 
 /* Loads under a guard. Lanes for which it is false are not read; their elements are 0. */
@@ -400,7 +408,7 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, 64, NULL));
   if (stride == 0 && !moved && !differs)
     return ax_cg_to_register(&nest->cg, dtype,
-                             load_one_guarded(nest, a, element, pointer, ax_nest_value(nest, a->guard, instance, 1)), 1);
+                             load_one_guarded(nest, element, pointer, ax_nest_value(nest, a->guard, instance, 1)), 1);
   LLVMValueRef guard = ax_nest_value(nest, a->guard, instance, schedule->lanes);
   mask = mask == NULL ? guard : LLVMBuildAnd(nest->cg.builder, mask, guard, "");
   if (moved)

@@ -44,6 +44,7 @@ typedef struct ax_nest {
   int64_t present_count;            /* the same, where it is a constant; else -1 */
   LLVMValueRef index[AX_MAX_LOOPS]; /* of each open loop; of the vector loop: that of lane 0 */
   LLVMValueRef *slot_bases;         /* by slot */
+  LLVMValueRef nowhere;             /* memory of no slot, of two registers; NULL: none was needed yet */
   LLVMValueRef *pointers;           /* [level][access]: with the loops open at that level added in */
   LLVMValueRef *pairs;              /* by access: what the even instance loaded or has for the odd one to store (paired.c) */
   LLVMValueRef *columns;            /* [instance][node]: loads that were done with an earlier one (columns.c) */

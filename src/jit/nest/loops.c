@@ -120,6 +120,11 @@ static bool linear_across(const ax_nest_schedule *s, uint32_t outer, uint32_t in
   return true;
 }
 
+/* Along a dimension of one index nothing moves: what is there is computed once, and not in a vector of its own. */
+static void keep_in_place(ax_nest_schedule *s, uint32_t dim) {
+  for (uint32_t a = 0; a < ax_nest_schedule_access_count(s); a++) s->accesses[a].stride[dim] = 0;
+}
+
 static void rename_dim(ax_nest_schedule *s, uint32_t dim, uint32_t loop) {
   for (uint32_t a = 0; a < ax_nest_schedule_access_count(s); a++) {
     ax_nest_access *access = &s->accesses[a];
@@ -147,6 +152,7 @@ void ax_nest_schedule_make_loops(ax_nest_schedule *s) {
     bool reduced = s->reduces && d >= parallel, has_index = index_used(s, d);
     ax_loop loop = {.extent = kernel->dims[d], .scale = 1, .reduced = reduced, .ranged = d == kernel->ranged && d < parallel};
     s->loop_of_dim[d] = -1;
+    if (loop.extent == 1 && !s->reduces) keep_in_place(s, d);
     if (loop.extent == 1 && !loop.ranged) continue;
     ax_loop *last = &s->loops[s->loop_count > 0 ? s->loop_count - 1 : 0];
     if (s->loop_count > 0 && range_moves_on(s, last, &loop)) {
