@@ -154,6 +154,22 @@ static bool writes_part(const scatterer *s, const ax_op *update, uint32_t table)
   return kernel->reduce_rank == 0 && kernel->stores[0].reduce == AX_SCALAR_NONE && stored(update) == table && s->reads[table] == 1;
 }
 
+/* Whether the view is all of its allocation, perhaps under other dimensions. */
+static bool is_whole(const scatterer *s, uint32_t view) {
+  const ax_buffer *v = &s->plan->buffers[view], *all = &s->plan->buffers[v->allocation];
+  return v->offset == 0 && v->loop == AX_NONE && v->type.dtype == all->type.dtype && ax_type_elems(&v->type) == ax_type_elems(&all->type);
+}
+
+/* The memory of `sum` under the table's dimensions. */
+static ax_status seen_as(scatterer *s, uint32_t sum, uint32_t table, uint32_t *out) {
+  const ax_type *type = &s->plan->buffers[table].type;
+  *out = sum;
+  if (ax_same_shape(type, &s->plan->buffers[sum].type)) return AX_OK;
+  ax_buffer view = s->plan->buffers[sum];
+  view.type = *type;
+  return ax_plan_add_buffer(s->plan, &view, out);
+}
+
 /* Whether the table that the sum at `at` adds to `base` is zeros with one part written. *made, *updated: the operations that do
    so. */
 static bool is_part_in_zeros(const scatterer *s, uint32_t table, uint32_t at, uint32_t *made, uint32_t *updated) {
@@ -206,9 +222,11 @@ static ax_status rewrite(scatterer *s, uint32_t made, uint32_t updated, uint32_t
   ax_op *ops = s->block->ops, part = ops[updated];
   const ax_loop_kernel *copy = ops[made].kernel.kernel;
   uint32_t sum = stored(&ops[at]), zeros = allocation_of(s, ops[made].kernel.buffers[copy->exprs[0].slot]);
+  uint32_t seen;
+  AX_TRY(seen_as(s, sum, s->plan->buffers[stored(&ops[made])].allocation, &seen));
   ops[updated] = ops[at];
   AX_TRY(make_copy(s, &ops[updated], sum, base));
-  AX_TRY(part.kind == AX_OP_ROUTINE ? retarget_routine(s, &part, sum) : add_to_old(s, &part, sum));
+  AX_TRY(part.kind == AX_OP_ROUTINE ? retarget_routine(s, &part, seen) : add_to_old(s, &part, seen));
   ops[at] = part;
   ops[made].kind = AX_OP_NONE;
   s->sums[sum] = true;
@@ -223,8 +241,9 @@ static ax_status look_at_sum(scatterer *s, uint32_t at) {
   uint32_t in[2], made, updated;
   if (!adds(op, &in[0], &in[1]) || !is_own(s, stored(op)) || s->writes[stored(op)] != 1) return AX_OK;
   for (int k = 0; k < 2; k++) {
-    uint32_t base = in[k], table = in[1 - k];
-    if (!is_part_in_zeros(s, table, at, &made, &updated) || !began_as_zeros(s, base)) continue;
+    uint32_t base = in[k], table = allocation_of(s, in[1 - k]);
+    if (!ax_same_shape(&s->plan->buffers[base].type, &s->plan->buffers[stored(op)].type)) continue;
+    if (!is_whole(s, in[1 - k]) || !is_part_in_zeros(s, table, at, &made, &updated) || !began_as_zeros(s, base)) continue;
     if (op->axes != s->block->ops[updated].axes || s->plan->buffers[table].axes != s->plan->buffers[stored(op)].axes) continue;
     if (may_move(s, updated, at, base)) return rewrite(s, made, updated, at, base);
   }
