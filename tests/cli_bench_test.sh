@@ -24,20 +24,20 @@ count() {
   length=${length%\]}
   shift 2
   cat >count.axle <<END_OF_PROGRAM
-{ lambda x:$type bound:$type u:f32[8,8]. let
+{ lambda x:$type bound:$type u:f32[16,16]. let
     below:bool[$length] = lt x bound
     one:s32[$length] = convert_element_type[dtype=s32] below
     n:s32[] = reduce_sum[axes=(0)] one
-    k:s32[] w:f32[8,8] = while[
-      cond={ lambda n:s32[] i:s32[] v:f32[8,8]. let more:bool[] = lt i n in (more) } cond_nconsts=1
-      body={ lambda i:s32[] v:f32[8,8]. let
+    k:s32[] w:f32[16,16] = while[
+      cond={ lambda n:s32[] i:s32[] v:f32[16,16]. let more:bool[] = lt i n in (more) } cond_nconsts=1
+      body={ lambda i:s32[] v:f32[16,16]. let
           j:s32[] = add i 1:s32[]
-          p:f32[8,8] = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] v v
+          p:f32[16,16] = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] v v
         in (j, p) } body_nconsts=0
     ] n 0:s32[] u
   in (k, w) }
 END_OF_PROGRAM
-  "$AXLE" bench count.axle --runs 1 --in "bound=$bound:$type" --in 'u=0:f32[8,8]' "$@" >out 2>&1 || echo "exit $?" >>out
+  "$AXLE" bench count.axle --runs 1 --in "bound=$bound:$type" --in 'u=0:f32[16,16]' "$@" >out 2>&1 || echo "exit $?" >>out
   awk '/^axle: error|^exit / { print "failed" } / product / { calls = $3 } END { print calls + 0 }' out
 }
 

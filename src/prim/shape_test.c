@@ -257,13 +257,13 @@ static void lowered_products(void **state) {
   (void)state;
   const product products[] = {
       /* as they lie */
-      {TEST_TYPE(AX_F32, 3, 4), TEST_TYPE(AX_F32, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 0, 1},
+      {TEST_TYPE(AX_F32, 30, 40), TEST_TYPE(AX_F32, 40, 50), {1, {1}}, {1, {0}}, {0}, {0}, 0, 1},
       /* both transposed */
-      {TEST_TYPE(AX_F32, 4, 3), TEST_TYPE(AX_F32, 5, 4), {1, {0}}, {1, {1}}, {0}, {0}, 0, 1},
+      {TEST_TYPE(AX_F32, 40, 30), TEST_TYPE(AX_F32, 50, 40), {1, {0}}, {1, {1}}, {0}, {0}, 0, 1},
       /* neighbours are one dimension */
-      {TEST_TYPE(AX_F32, 2, 3, 4), TEST_TYPE(AX_F32, 4, 5), {1, {2}}, {1, {0}}, {0}, {0}, 0, 1},
+      {TEST_TYPE(AX_F32, 2, 30, 40), TEST_TYPE(AX_F32, 40, 5), {1, {2}}, {1, {0}}, {0}, {0}, 0, 1},
       /* in any order of the pairs */
-      {TEST_TYPE(AX_F32, 2, 3, 4), TEST_TYPE(AX_F32, 2, 3, 5), {2, {1, 0}}, {2, {1, 0}}, {0}, {0}, 0, 1},
+      {TEST_TYPE(AX_F32, 2, 30, 40), TEST_TYPE(AX_F32, 2, 30, 50), {2, {1, 0}}, {2, {1, 0}}, {0}, {0}, 0, 1},
       /* attention */
       {TEST_TYPE(AX_F32, 2, 17, 8, 64),
        TEST_TYPE(AX_F32, 2, 19, 8, 64),
@@ -277,21 +277,23 @@ static void lowered_products(void **state) {
       {TEST_TYPE(AX_F32, 16, 1 << 18), TEST_TYPE(AX_F32, 1 << 18, 8), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
       {TEST_TYPE(AX_F64, 100003, 3), TEST_TYPE(AX_F64, 2, 100003), {1, {0}}, {1, {1}}, {0}, {0}, 1, 2},
       {TEST_TYPE(AX_F32, 256, 8192), TEST_TYPE(AX_F32, 8192, 256), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
-      /* vectors, and many tiny ones, are sums like others */
+      /* vectors, and tiny ones, are sums like others */
+      {TEST_TYPE(AX_F32, 8, 16), TEST_TYPE(AX_F32, 16, 8), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},
+      {TEST_TYPE(AX_F32, 8, 16), TEST_TYPE(AX_F32, 16, 9), {1, {1}}, {1, {0}}, {0}, {0}, 0, 1},
       {TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_F32, 4), {1, {0}}, {1, {0}}, {0}, {0}, 1, 0},
       {TEST_TYPE(AX_F32, 30, 40), TEST_TYPE(AX_F32, 40), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},
       {TEST_TYPE(AX_F64, 1, 40), TEST_TYPE(AX_F64, 40, 30), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},
       {TEST_TYPE(AX_F32, 2, 7, 8), TEST_TYPE(AX_F32, 2, 8, 9), {1, {2}}, {1, {1}}, {1, {0}}, {1, {0}}, 1, 0},
       /* a free dimension on each side */
-      {TEST_TYPE(AX_F32, 3, 4, 2), TEST_TYPE(AX_F32, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
+      {TEST_TYPE(AX_F32, 30, 40, 2), TEST_TYPE(AX_F32, 40, 50), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
       /* zeros */
       {TEST_TYPE(AX_F32, 3, 0), TEST_TYPE(AX_F32, 0, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},
       /* made in f32, and rounded */
-      {TEST_TYPE(AX_BF16, 3, 4), TEST_TYPE(AX_BF16, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 0, 1},
-      {TEST_TYPE(AX_F16, 3, 4), TEST_TYPE(AX_F16, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
+      {TEST_TYPE(AX_BF16, 30, 40), TEST_TYPE(AX_BF16, 40, 50), {1, {1}}, {1, {0}}, {0}, {0}, 0, 1},
+      {TEST_TYPE(AX_F16, 30, 40), TEST_TYPE(AX_F16, 40, 50), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
       {TEST_TYPE(AX_BF16, 256, 8192), TEST_TYPE(AX_BF16, 8192, 256), {1, {1}}, {1, {0}}, {0}, {0}, 2, 1},
-      {TEST_TYPE(AX_S32, 3, 4), TEST_TYPE(AX_S32, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 0, 1},
-      {TEST_TYPE(AX_S8, 3, 4), TEST_TYPE(AX_S8, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
+      {TEST_TYPE(AX_S32, 30, 40), TEST_TYPE(AX_S32, 40, 50), {1, {1}}, {1, {0}}, {0}, {0}, 0, 1},
+      {TEST_TYPE(AX_S8, 30, 40), TEST_TYPE(AX_S8, 40, 50), {1, {1}}, {1, {0}}, {0}, {0}, 1, 1},
       {TEST_TYPE(AX_S16, 3, 4), TEST_TYPE(AX_S16, 4, 5), {1, {1}}, {1, {0}}, {0}, {0}, 1, 0},
   };
   for (size_t i = 0; i < AX_COUNT(products); i++) {

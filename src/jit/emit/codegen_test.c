@@ -366,6 +366,32 @@ static void integers_divided(void **state) {
   EXPECT(made + 1, uint32_t, 3, 0x7ffffffc, UINT32_MAX, 0);
 }
 
+/* One by a number: each divisor takes another product. */
+static void integers_divided_by_numbers(void **state) {
+  enum { all = 4 };
+  static const uint32_t divisors[] = {2, 3, 5, 7, 10, 60, 64, 256, 641, 1000003, 0x3fffffff, 0x40000000, 0x7fffffff};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(divisors); i++) {
+    const uint32_t d = divisors[i];
+    const int32_t a[all] = {INT32_MIN, (int32_t)(d * (INT32_MAX / d)), -(int32_t)d - 1, 12345678 + (int32_t)(d / 2)};
+    for (int k = 0; k < all; k++) {
+      assert_int_equal(begin(state), 0);
+      memcpy(memory[0], &a[k], sizeof a[k]);
+      LLVMTypeRef word = ax_cg_int(&cg, 32, 1);
+      LLVMValueRef x = load(0, word), y = LLVMConstInt(word, d, false);
+      store(made, ax_cg_integer_div(&cg, AX_S32, x, y, 1));
+      store(made + 1, ax_cg_integer_div(&cg, AX_U32, x, y, 1));
+      call();
+      int32_t quotient;
+      uint32_t of_bits;
+      memcpy(&quotient, memory[made], sizeof quotient);
+      memcpy(&of_bits, memory[made + 1], sizeof of_bits);
+      if (quotient != a[k] / (int32_t)d || of_bits != (uint32_t)a[k] / d) fail_msg("%d by %u: %d, %u", a[k], d, quotient, of_bits);
+      assert_int_equal(end(state), 0);
+    }
+  }
+}
+
 static void long_integers_divided(void **state) {
   (void)state;
   GIVE(0, int64_t, INT64_MAX, -9, INT64_MIN, 10);
@@ -526,6 +552,7 @@ int main(void) {
       BY_HAND(floats_as_integers_of_the_same_order),
       BY_HAND(the_smaller_of_two), BY_HAND(a_nan_is_the_largest_and_the_smallest),
       BY_HAND(integers_divided),
+      cmocka_unit_test(integers_divided_by_numbers),
       BY_HAND(long_integers_divided),
       BY_HAND(powers_of_integers),
       BY_HAND(a_function_of_a_vector),

@@ -49,11 +49,40 @@ static LLVMValueRef divide_long(const ax_codegen *cg, bool with_sign, LLVMValueR
   return quotient;
 }
 
+/* Divides one integer of up to 32 bits by a number of at least 2, with a product instead of the processor's division, which takes several times
+   as long: LLVM does the same, but not where it is to compile fast (types.c). */
+static LLVMValueRef divide_by_number(const ax_codegen *cg, bool with_sign, LLVMValueRef a, uint64_t number) {
+  LLVMBuilderRef b = cg->builder;
+  LLVMTypeRef i64 = ax_cg_int(cg, 64, 1), wider = ax_cg_int(cg, 128, 1);
+  if (!with_sign) { /* ceil(2^64 / number), of which the product's upper half is the quotient */
+    LLVMValueRef factor = LLVMConstInt(wider, UINT64_MAX / number + 1, false);
+    LLVMValueRef product = LLVMBuildMul(b, LLVMBuildCast(b, LLVMZExt, a, wider, ""), factor, "");
+    return LLVMBuildTrunc(b, LLVMBuildLShr(b, product, LLVMConstInt(wider, 64, false), ""), LLVMTypeOf(a), "");
+  }
+  uint64_t digits = 0;
+  while (((uint64_t)1 << digits) < number) digits++;
+  const uint64_t shift = 31 + digits; /* 2^shift / number, rounded up, has at most 32 bits, and is exact enough for 31 and a sign */
+  LLVMValueRef factor = LLVMConstInt(i64, ((uint64_t)1 << shift) / number + 1, false);
+  LLVMValueRef product = LLVMBuildMul(b, LLVMBuildCast(b, LLVMSExt, a, i64, ""), factor, "");
+  LLVMValueRef below = LLVMBuildTrunc(b, LLVMBuildAShr(b, product, LLVMConstInt(i64, shift, false), ""), LLVMTypeOf(a), "");
+  LLVMValueRef negative = LLVMBuildICmp(b, LLVMIntSLT, a, LLVMConstNull(LLVMTypeOf(a)), "");
+  return LLVMBuildAdd(b, below, LLVMBuildCast(b, LLVMZExt, negative, LLVMTypeOf(a), ""), ""); /* towards 0 */
+}
+
+/* The number that a value is known to be, if it is at least 2 and divides as a product does; 0: it is none of these. */
+static uint64_t known_divisor(LLVMValueRef b, uint32_t bits, bool with_sign, uint32_t lanes) {
+  if (lanes != 1 || bits > 32 || !LLVMIsConstant(b)) return 0;
+  const int64_t number = LLVMConstIntGetSExtValue(b), of_bits = number & (int64_t)(UINT64_MAX >> (64 - bits));
+  return (with_sign ? number : of_bits) >= 2 ? (uint64_t)of_bits : 0;
+}
+
 /* Truncates; x/0 has all bits set; the most negative number by -1 is itself. */
 LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
   LLVMBuilderRef builder = cg->builder;
   uint32_t bits = (uint32_t)ax_dtype_bytes(dtype) * 8;
   LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a)), ones = LLVMConstAllOnes(LLVMTypeOf(a)), quotient;
+  const uint64_t number = known_divisor(b, bits, is_signed(dtype), lanes);
+  if (number != 0) return divide_by_number(cg, is_signed(dtype), a, number);
   LLVMValueRef by_zero = LLVMBuildICmp(builder, LLVMIntEQ, b, zero, ""), unsafe = by_zero;
   if (is_signed(dtype)) {
     LLVMValueRef least = LLVMBuildICmp(builder, LLVMIntEQ, a, ax_cg_integer(cg, dtype, lanes, 1ull << (bits - 1)), "");
