@@ -329,8 +329,7 @@ static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const ax_dot_sid
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
   ax_dtype made;
   if (!ax_product_result(ax_multiplied_as(lhs->dtype), &made) || m == 1 || n == 1 || k == 1) return true;
-  if (m * n * k <= tiniest) return true;
-  return listed_elems(lhs, &left->batch) > 1 && m <= tiny && n <= tiny && k <= tiny && m * n * k <= tiny;
+  return m * n * k <= (listed_elems(lhs, &left->batch) > 1 ? tiny : tiniest);
 }
 
 /* Floats of a byte are multiplied as bf16, and integers of fewer bits as s8 or u8, which have all their numbers. */

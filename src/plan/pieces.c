@@ -322,12 +322,31 @@ static bool is_mostly_one(const cutter *c, const parts *p) {
   return false;
 }
 
-/* Whether what lies behind the parts' dimension is so little, as the colours of a picture, that a kernel which chooses at each element of it would
-   work on vectors of as few. Large arrays of such are written part by part. */
-static bool has_short_rows(const cutter *c, const parts *p) {
+/* Whether a part is a copy of what a kernel reads from the end to the beginning. */
+static bool is_turned(const cutter *c, const part *one) {
+  const ax_expr *load = copied(c, one);
+  if (load == NULL) return false;
+  const uint32_t from = allocation_of(c, c->nodes[one->node].op.kernel.buffers[load->slot]);
+  for (uint32_t t = c->first[1][from]; t != AX_NONE; t = c->touches[t].next) {
+    const ax_op *op = &c->nodes[c->touches[t].node].op;
+    for (uint32_t i = 0; op->kind == AX_OP_KERNEL && i < op->kernel.kernel->expr_count; i++) {
+      const ax_expr *expr = &op->kernel.kernel->exprs[i];
+      for (uint32_t d = 0; expr->op == AX_LEAF_LOAD && d < op->kernel.kernel->slots[expr->slot].rank; d++)
+        if (expr->at[d].coef < 0) return true;
+    }
+  }
+  return false;
+}
+
+/* Whether a part is turned along a dimension behind which lies so little, as the colours of a picture behind its columns, that a kernel which
+   chooses at each element would work on vectors of as few: others go through both dimensions as one. Large arrays of such are written part by
+   part. */
+static bool turns_short_rows(const cutter *c, const parts *p) {
   const ax_type *type = &c->plan->buffers[p->allocation].type;
   const int64_t row = ax_dims_elems(type->rank - p->dim - 1, type->dims + p->dim + 1);
-  return row > 1 && row < least_run && ax_type_elems(type) >= small_elems;
+  bool any = false;
+  for (uint32_t i = 0; i < p->count; i++) any = any || is_turned(c, &p->part[i]);
+  return any && row > 1 && row < least_run && ax_type_elems(type) >= small_elems;
 }
 
 /* Every reader is a kernel of this block that comes after the parts. */
@@ -439,7 +458,7 @@ static ax_status take_apart(cutter *c, uint32_t allocation) {
       c->plan->buffers[allocation].kind != AX_BUFFER_TEMP)
     return AX_OK;
   if (!find_parts(c, allocation, &p)) return AX_OK;
-  const bool choice = !has_short_rows(c, &p) && can_choose(c, &p, &last) && are_readers_kernels(c, allocation, last);
+  const bool choice = !turns_short_rows(c, &p) && can_choose(c, &p, &last) && are_readers_kernels(c, allocation, last);
   if (!choice || !is_mostly_one(c, &p)) AX_TRY(cut_readers(c, &p, &done));
   return choice && !done ? choose_parts(c, &p, last) : AX_OK;
 }

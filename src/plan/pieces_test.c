@@ -130,8 +130,51 @@ static void others_read_it(void **state) {
   expect(looked_up, 2, 0);
 }
 
+/* A picture and its first columns from the right to the left, in front of it. */
+static AX_BODY(reflected) {
+  (void)context;
+  const ax_value first = ax_rev(ax_slice_in_dim(in[0], 1, 5, 1, 1), AX_DIMS(1));
+  out[0] = ax_sin(ax_concatenate(AX_VALUES(first, in[0]), 1));
+}
+static AX_BODY(rolled) {
+  (void)context;
+  const int64_t wide = ax_typeof(in[0]).dims[1];
+  out[0] = ax_sin(ax_concatenate(AX_VALUES(ax_slice_in_dim(in[0], wide - 4, wide, 1, 1), in[0]), 1));
+}
+
+/* Kernels that choose among parts at each element, */
+static void count_choosing(void *context, ax_op *op) {
+  uint32_t *found = context;
+  bool any = false;
+  for (uint32_t i = 0; op->kind == AX_OP_KERNEL && i < op->kernel.kernel->expr_count; i++)
+    any = any || (op->kernel.kernel->exprs[i].op == AX_LEAF_LOAD && op->kernel.kernel->exprs[i].arg[0] != AX_NONE);
+  *found += any;
+}
+/* of pictures of so many colours. */
+static uint32_t choosing(ax_function body, int64_t colours) {
+  const ax_type type = TEST_TYPE(AX_F32, 40, 90, colours);
+  ax_program *program = test_trace(body, NULL, &type, 1, 1);
+  ax_plan *plan;
+  uint32_t found = 0;
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
+  TEST_OK(ax_plan_optimise(plan, NULL, NULL));
+  ax_block_walk(&plan->block, count_choosing, &found);
+  ax_plan_destroy(plan);
+  test_random_run(program, 3, false, 1e-6);
+  ax_program_release(program);
+  return found;
+}
+
+static void colours_are_not_chosen_one_by_one(void **state) {
+  (void)state;
+  assert_int_equal(choosing(reflected, 3), 0);
+  assert_int_equal(choosing(reflected, 40), 1);
+  assert_int_equal(choosing(rolled, 3), 1); /* rows of all colours, forwards */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(slices_of_what_is_not_made), cmocka_unit_test(many_slices_of_what_is_made),
-                                     cmocka_unit_test(slices_across_parts), cmocka_unit_test(others_read_it)};
+                                     cmocka_unit_test(slices_across_parts), cmocka_unit_test(others_read_it),
+                                     cmocka_unit_test(colours_are_not_chosen_one_by_one)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

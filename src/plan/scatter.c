@@ -2,7 +2,9 @@
 
      t = zeros;  t[i..] = row;  g = a + t            becomes            g = copy of a;  g[i..] = g[i..] + row
 
-   So has one that gathers many rows, or elements, at once: what scatter_add makes of zeros is added to the sum one by one.
+   So has one that gathers many rows, or elements, at once: what scatter_add makes of zeros is added to the sum one by one. Of several updates
+   of one element each is rounded into the sum then, where they were added up first; a table that has fewer elements than there are updates is
+   made, as it costs little.
 
    The pass update (plan/update.c) then works in a's memory, so the addition costs a row and not two tables. The rewrite leaves
    out adding 0.0 everywhere else, which changes nothing unless a has a -0.0 there. Therefore a must be a sum that began as
@@ -113,7 +115,7 @@ static bool began_as_zeros(const scatterer *s, uint32_t buffer) {
 typedef struct watch { /* whether an operation writes what another reads */
   const scatterer *s;
   const ax_op *reader;
-  uint32_t base; /* an allocation that it must not write either */
+  uint32_t base;   /* an allocation that it must not write either */
   uint32_t writes; /* the allocation at hand, which an operation between writes */
   bool written;
 } watch;
@@ -147,6 +149,9 @@ static bool may_move(const scatterer *s, uint32_t update, uint32_t sum, uint32_t
 static bool writes_part(const scatterer *s, const ax_op *update, uint32_t table) {
   if (update->kind == AX_OP_ROUTINE) {
     const ax_routine *routine = update->routine;
+    int64_t most = 0; /* elements of what it reads */
+    for (uint32_t k = 0; k < routine->in_count; k++) most = ax_most(most, ax_type_elems(&s->plan->buffers[routine->buffers[k]].type));
+    if (most > ax_type_elems(&s->plan->buffers[table].type)) return false;
     return routine->adds && routine->updates && routine->out_count == 1 && routine->buffers[routine->in_count] == table && s->reads[table] == 2;
   }
   if (update->kind != AX_OP_KERNEL || ax_op_is_ordered(update) || update->kernel.kernel->store_count != 1) return false;
