@@ -44,8 +44,8 @@ WIDE static inline INLINED __mmask16 stay(ax_dtype dtype, bool least, const ax_s
   return (__mmask16)(low | high << 8);
 }
 
-/* Apart from what has registers of 64 bytes: gcc 12 places what a function has in memory at 64 bytes then, which AddressSanitizer's frames
-   do not keep to (gcc's PR 110027). */
+/* Apart from what has registers of 64 bytes: gcc 12 places what a function has in memory at 64 bytes then, which
+   AddressSanitizer's frames do not keep to (gcc's PR 110027). */
 __attribute__((noinline)) static void combine_row(ax_scalar combine, ax_dtype dtype, const ax_short_rows *r, int64_t row,
                                                   ax_combine_rows *plain) {
   ax_short_rows one = *r;

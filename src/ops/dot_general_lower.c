@@ -322,8 +322,8 @@ static bool has_short_rows(const ax_type *matrix, const ax_dot_side *s) {
          ax_type_elems(matrix) >= many && ax_product_result(matrix->dtype, &made) && made == matrix->dtype;
 }
 
-/* Says whether a kernel is faster than a GEMM: for vectors, which are one long row, for many tiny matrices, and for one so tiny that calling for
-   its product takes longer than making it, as in a loop. */
+/* Says whether a kernel is faster than a GEMM: for vectors, which are one long row, for many tiny matrices, and for one so tiny
+   that calling for its product takes longer than making it, as in a loop. */
 static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const ax_dot_side *left, const ax_dot_side *right) {
   enum { tiny = 512, tiniest = 1024 };
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);

@@ -227,8 +227,8 @@ static bool is_choice(const window *w, const ax_type *type) {
   return dim == AX_NONE || ax_type_elems(type) < small_elems || (type->dims[dim] - w->count[dim]) * 8 <= type->dims[dim];
 }
 
-/* Into how many places each row of x is spread, of which it takes one and the value the others, if there is no padding but this between rows;
-   1: there is other padding, or between the elements of a row, or so much that it is better written at once. */
+/* Into how many places each row of x is spread, of which it takes one and the value the others, if there is no padding but this
+   between rows; 1: there is other padding, or between the elements of a row, or so much that it is better written at once. */
 static int64_t spread_of(const window *w, const ax_type *type) {
   enum { most_places = 4 };
   int64_t places = 1;
@@ -241,7 +241,8 @@ static int64_t spread_of(const window *w, const ax_type *type) {
 }
 
 /* A kernel over x that stores each element, and the value beside it: all of the result is written once. */
-static ax_status lower_spread(ax_lower *lower, const ax_type *type, const window *w, int64_t places, const uint32_t *in, uint32_t out) {
+static ax_status lower_spread(ax_lower *lower, const ax_type *type, const window *w, int64_t places, const uint32_t *in,
+                              uint32_t out) {
   ax_position at[AX_MAX_RANK];
   AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, w->count));
   for (uint32_t d = 0; d < type->rank; d++) at[d] = (ax_position){.dim = (int)d, .coef = 1, .offset = w->first[d], .dynamic = AX_NONE};

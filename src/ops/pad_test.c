@@ -1,5 +1,5 @@
-/* Padding at both ends and between elements, read by others and alone: whatever way it is lowered, as the reference has it; and that what is
-   between rows is written once, with them. */
+/* Padding at both ends and between elements, read by others and alone: whatever way it is lowered, as the reference has it; and
+   that what is between rows is written once, with them. */
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "plan/passes.h"

@@ -278,8 +278,8 @@ static bool loads_from_one(const fuser *f, const ax_bound *kernel) {
   return true;
 }
 
-/* Of large arrays a load and one operation are made again sooner than stored and loaded, unless they are made many times; so is what differs
-   from its neighbour by as much, if one kernel looks at each once or twice. */
+/* Of large arrays a load and one operation are made again sooner than stored and loaded, unless they are made many times; so is
+   what differs from its neighbour by as much, if one kernel looks at each once or twice. */
 static bool is_made_again(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
   enum { few_times = 4, large_elems = 1 << 17, few_reads = 2 };
   const ax_bound *producer = &f->block->ops[position].kernel, *consumer = &f->block->ops[at].kernel;

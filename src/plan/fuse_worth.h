@@ -7,8 +7,8 @@
 /* Whether computing a stored element costs no more than a load. It may be a load and nothing else, a little work on indices, or
    anything on constants, which the compiler computes. */
 bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store);
-/* The loads of what takes next to no time when it is computed again, in kernels that wait for memory: one and one sum, product or sign, or two
-   and up to three of these, all in the order in which it is stored. 0: it takes more. */
+/* The loads of what takes next to no time when it is computed again, in kernels that wait for memory: one and one sum, product or
+   sign, or two and up to three of these, all in the order in which it is stored. 0: it takes more. */
 uint32_t ax_store_light_loads(const ax_loop_kernel *kernel, const ax_store *store);
 /* Whether all stores are cheap. Reductions are not, because a reader cannot compute one in place of a load. */
 bool ax_kernel_is_cheap(const ax_loop_kernel *kernel);

@@ -116,7 +116,8 @@ static bool is_step(const ax_affine *address, const ax_loop_kernel *kernel) {
   return same;
 }
 
-/* The position of a loop index of `from` in terms of one of to's, or of none; false: it takes more than one, or is not told apart from others. */
+/* The position of a loop index of `from` in terms of one of to's, or of none; false: it takes more than one, or is not told apart
+   from others. */
 static bool index_of_one(const copier *c, int dim, ax_position *out) {
   const ax_digits *one = c->digits;
   *out = (ax_position){.dim = -1, .dynamic = AX_NONE};
@@ -139,8 +140,8 @@ static bool is_computed(const ax_position *at, uint32_t rank) {
   return false;
 }
 
-/* Of places that are computed, which have no address: in the array itself, dimension by dimension, by a kernel of one step. Others are passes of
-   their own. */
+/* Of places that are computed, which have no address: in the array itself, dimension by dimension, by a kernel of one step.
+   Others are passes of their own. */
 static uint32_t slot_by_places(copier *c, uint32_t from_slot, const ax_position *from, ax_position *at) {
   c->failed = c->failed || ax_dims_elems(c->from->kernel->rank, c->from->kernel->dims) != 1;
   for (uint32_t d = 0; d < c->from->kernel->slots[from_slot].rank && !c->failed; d++) {
@@ -213,7 +214,8 @@ static ax_ex inside_by_digits(copier *c, const ax_expr *expr) {
   ax_position one;
   c->failed = c->failed || !index_of_one(c, expr->at->dim, &one);
   if (c->failed) return 0;
-  return ax_kernel_inside(c->to->kernel, one.dim, expr->at->coef * one.coef, expr->at->offset + expr->at->coef * one.offset, expr->imm);
+  return ax_kernel_inside(c->to->kernel, one.dim, expr->at->coef * one.coef, expr->at->offset + expr->at->coef * one.offset,
+                          expr->imm);
 }
 
 /* Whether an index that is computed, which *at says, is the one of a piece of one element: then it is that number, and no guard. */

@@ -338,9 +338,9 @@ static bool is_turned(const cutter *c, const part *one) {
   return false;
 }
 
-/* Whether a part is turned along a dimension behind which lies so little, as the colours of a picture behind its columns, that a kernel which
-   chooses at each element would work on vectors of as few: others go through both dimensions as one. Large arrays of such are written part by
-   part. */
+/* Whether a part is turned along a dimension behind which lies so little, as the colours of a picture behind its columns, that a
+   kernel which chooses at each element would work on vectors of as few: others go through both dimensions as one. Large arrays of
+   such are written part by part. */
 static bool turns_short_rows(const cutter *c, const parts *p) {
   const ax_type *type = &c->plan->buffers[p->allocation].type;
   const int64_t row = ax_dims_elems(type->rank - p->dim - 1, type->dims + p->dim + 1);

@@ -169,8 +169,8 @@ static bool keeps_enough(const ax_rows_group *of, const bool *local, int64_t ste
   return of->factors <= most_again * kept * step && largest * of->extent >= ax_caches_here()->second;
 }
 
-/* Whether most members have next to nothing to do in a block, as the last steps of a scan that halves its rows again and again: each call for
-   a few elements takes as long as one for hundreds. */
+/* Whether most members have next to nothing to do in a block, as the last steps of a scan that halves its rows again and again:
+   each call for a few elements takes as long as one for hundreds. */
 static bool calls_for_little(const ax_rows_group *of, int64_t step) {
   enum { few_elems = 64, few_members = 8 }; /* few members are done sooner than their arrays come again */
   const int64_t rows = of->outer * of->extent;

@@ -156,8 +156,8 @@ static void two_layers(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_matmul(ax_tanh(ax_matmul(in[0], weights)), weights);
 }
 
-/* What is made of neighbours, put to both of them: each element is read under a guard, at two places that differ, and no guard lets one row
-   read another. */
+/* What is made of neighbours, put to both of them: each element is read under a guard, at two places that differ, and no guard
+   lets one row read another. */
 static void to_both_neighbours(const ax_value *in, ax_value *out, void *context) {
   const int64_t columns = ax_typeof(in[0]).dims[1];
   (void)context;

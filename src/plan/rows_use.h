@@ -19,8 +19,8 @@ typedef struct ax_rows_use {
   bool written, irregular; /* irregular: members touch it at different distances, or at unknown places */
 } ax_rows_use;
 
-/* The use by one access of a kernel whose dimension `dim` is the rows; of a load with a guard where that holds. False: the kernel should not be
-   walked by these rows. */
+/* The use by one access of a kernel whose dimension `dim` is the rows; of a load with a guard where that holds. False: the kernel
+   should not be walked by these rows. */
 bool ax_rows_use_of_load(const ax_plan *plan, const ax_bound *kernel, const ax_expr *load, uint32_t dim, ax_rows_use *out);
 bool ax_rows_use_of_store(const ax_plan *plan, const ax_bound *kernel, const ax_store *store, uint32_t dim, ax_rows_use *out);
 /* The use by an operand of a product. */

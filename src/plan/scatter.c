@@ -2,9 +2,9 @@
 
      t = zeros;  t[i..] = row;  g = a + t            becomes            g = copy of a;  g[i..] = g[i..] + row
 
-   So has one that gathers many rows, or elements, at once: what scatter_add makes of zeros is added to the sum one by one. Of several updates
-   of one element each is rounded into the sum then, where they were added up first; a table that has fewer elements than there are updates is
-   made, as it costs little.
+   So has one that gathers many rows, or elements, at once: what scatter_add makes of zeros is added to the sum one by one. Of
+   several updates of one element each is rounded into the sum then, where they were added up first; a table that has fewer
+   elements than there are updates is made, as it costs little.
 
    The pass update (plan/update.c) then works in a's memory, so the addition costs a row and not two tables. The rewrite leaves
    out adding 0.0 everywhere else, which changes nothing unless a has a -0.0 there. Therefore a must be a sum that began as
@@ -150,9 +150,11 @@ static bool writes_part(const scatterer *s, const ax_op *update, uint32_t table)
   if (update->kind == AX_OP_ROUTINE) {
     const ax_routine *routine = update->routine;
     int64_t most = 0; /* elements of what it reads */
-    for (uint32_t k = 0; k < routine->in_count; k++) most = ax_most(most, ax_type_elems(&s->plan->buffers[routine->buffers[k]].type));
+    for (uint32_t k = 0; k < routine->in_count; k++)
+      most = ax_most(most, ax_type_elems(&s->plan->buffers[routine->buffers[k]].type));
     if (most > ax_type_elems(&s->plan->buffers[table].type)) return false;
-    return routine->adds && routine->updates && routine->out_count == 1 && routine->buffers[routine->in_count] == table && s->reads[table] == 2;
+    return routine->adds && routine->updates && routine->out_count == 1 && routine->buffers[routine->in_count] == table &&
+           s->reads[table] == 2;
   }
   if (update->kind != AX_OP_KERNEL || ax_op_is_ordered(update) || update->kernel.kernel->store_count != 1) return false;
   const ax_loop_kernel *kernel = update->kernel.kernel;
@@ -162,7 +164,8 @@ static bool writes_part(const scatterer *s, const ax_op *update, uint32_t table)
 /* Whether the view is all of its allocation, perhaps under other dimensions. */
 static bool is_whole(const scatterer *s, uint32_t view) {
   const ax_buffer *v = &s->plan->buffers[view], *all = &s->plan->buffers[v->allocation];
-  return v->offset == 0 && v->loop == AX_NONE && v->type.dtype == all->type.dtype && ax_type_elems(&v->type) == ax_type_elems(&all->type);
+  return v->offset == 0 && v->loop == AX_NONE && v->type.dtype == all->type.dtype &&
+         ax_type_elems(&v->type) == ax_type_elems(&all->type);
 }
 
 /* The memory of `sum` under the table's dimensions. */

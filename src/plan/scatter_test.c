@@ -1,4 +1,5 @@
-/* Gradients of what a loop gathers: added to the carry where they belong, without a table of zeros in each step; as the reference has them. */
+/* Gradients of what a loop gathers: added to the carry where they belong, without a table of zeros in each step; as the reference
+   has them. */
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "plan/passes.h"

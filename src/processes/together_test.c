@@ -147,8 +147,8 @@ static bool take_numbered_here(void *context, uint32_t from, const ax_envelope *
   return true;
 }
 
-/* What comes before one has begun is kept by whoever polls, and what comes after a message that stays in the inbox (that another has
-   ended) goes there too: so all begin, then all send their first message. */
+/* What comes before one has begun is kept by whoever polls, and what comes after a message that stays in the inbox (that another
+   has ended) goes there too: so all begin, then all send their first message. */
 static pthread_barrier_t all_are_here;
 
 static ax_status send_and_take_here(ax_processes *processes) {

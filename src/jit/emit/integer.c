@@ -49,8 +49,8 @@ static LLVMValueRef divide_long(const ax_codegen *cg, bool with_sign, LLVMValueR
   return quotient;
 }
 
-/* Divides one integer of up to 32 bits by a number of at least 2, with a product instead of the processor's division, which takes several times
-   as long: LLVM does the same, but not where it is to compile fast (types.c). */
+/* Divides one integer of up to 32 bits by a number of at least 2, with a product instead of the processor's division, which takes
+   several times as long: LLVM does the same, but not where it is to compile fast (types.c). */
 static LLVMValueRef divide_by_number(const ax_codegen *cg, bool with_sign, LLVMValueRef a, uint64_t number) {
   LLVMBuilderRef b = cg->builder;
   LLVMTypeRef i64 = ax_cg_int(cg, 64, 1), wider = ax_cg_int(cg, 128, 1);

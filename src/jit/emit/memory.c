@@ -367,8 +367,8 @@ static LLVMValueRef zeros(ax_nest *nest, uint32_t access, ax_dtype dtype) {
       ax_cg_register(&nest->cg, dtype, ax_nest_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1));
 }
 
-/* Where is read what is not wanted: a vector from there on, or up to there. A slot's own first element may be no memory, as where a call is for
-   rows of a block that lies elsewhere (run/rows.c). */
+/* Where is read what is not wanted: a vector from there on, or up to there. A slot's own first element may be no memory, as where
+   a call is for rows of a block that lies elsewhere (run/rows.c). */
 static LLVMValueRef nowhere(ax_nest *nest) {
   enum { register_bytes = 64 };
   LLVMTypeRef byte = ax_cg_int(&nest->cg, 8, 1);
@@ -377,7 +377,8 @@ static LLVMValueRef nowhere(ax_nest *nest) {
   return LLVMBuildGEP2(nest->cg.builder, byte, nest->nowhere, &middle, 1, "");
 }
 
-/* Loads one element under a guard that is the same for all lanes. If the guard is false, it reads what is nowhere instead and returns 0. */
+/* Loads one element under a guard that is the same for all lanes. If the guard is false, it reads what is nowhere instead and
+   returns 0. */
 static LLVMValueRef load_one_guarded(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef guard) {
   LLVMBuilderRef b = nest->cg.builder;
   uint32_t bits = 8 * alignment(element);
@@ -388,8 +389,8 @@ static LLVMValueRef load_one_guarded(ax_nest *nest, LLVMTypeRef element, LLVMVal
   return LLVMBuildCast(b, LLVMBitCast, LLVMBuildSelect(b, guard, value, LLVMConstNull(word), ""), element, "");
 }
 
-/* Where a vector is loaded under a mask: where no lane is, nowhere. There processors find nothing to fault, which takes them a hundred times as
-   long as a load, though no lane needs it. */
+/* Where a vector is loaded under a mask: where no lane is, nowhere. There processors find nothing to fault, which takes them a
+   hundred times as long as a load, though no lane needs it. */
 static LLVMValueRef masked_place(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer, uint32_t instance, LLVMValueRef mask) {
   const bool differs = ax_nest_schedule_depends(nest->schedule, a->guard, nest->schedule->vector);
   LLVMValueRef any = differs ? any_lane(nest, mask) : ax_nest_value(nest, a->guard, instance, 1);

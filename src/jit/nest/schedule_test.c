@@ -387,7 +387,8 @@ static void a_look_up_is_moved_by_the_loops_of_its_start(void **state) {
   ax_arena_deinit(&t.arena);
 }
 
-/* table[p[i]] = x, for the only i, of which calls do a range: p[i] is known before the loop, since it is where the store starts, and so is x. */
+/* table[p[i]] = x, for the only i, of which calls do a range: p[i] is known before the loop, since it is where the store starts,
+   and so is x. */
 static void where_a_store_starts_depends_on_no_loop(void **state) {
   (void)state;
   steps t = {0};
