@@ -157,7 +157,7 @@ static uint32_t choosing(ax_function body, int64_t colours) {
   ax_plan *plan;
   uint32_t found = 0;
   TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
-  TEST_OK(ax_plan_optimise(plan, NULL, NULL));
+  TEST_OK(ax_plan_optimise(plan, "fuse", NULL));
   ax_block_walk(&plan->block, count_choosing, &found);
   ax_plan_destroy(plan);
   test_random_run(program, 3, false, 1e-6);
