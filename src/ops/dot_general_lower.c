@@ -325,11 +325,11 @@ static bool has_short_rows(const ax_type *matrix, const ax_dot_side *s) {
 /* Says whether a kernel is faster than a GEMM: for vectors, which are one long row, for many tiny matrices, and for one so tiny
    that calling for its product takes longer than making it, as in a loop. */
 static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const ax_dot_side *left, const ax_dot_side *right) {
-  enum { tiny = 512, tiniest = 1024 };
+  enum { tiny = 512, tiny_alone = 1024 };
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
   ax_dtype made;
   if (!ax_product_result(ax_multiplied_as(lhs->dtype), &made) || m == 1 || n == 1 || k == 1) return true;
-  return m * n * k <= (listed_elems(lhs, &left->batch) > 1 ? tiny : tiniest);
+  return m * n * k <= (listed_elems(lhs, &left->batch) > 1 ? tiny : tiny_alone);
 }
 
 /* Floats of a byte are multiplied as bf16, and integers of fewer bits as s8 or u8, which have all their numbers. */

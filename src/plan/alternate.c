@@ -130,9 +130,8 @@ static bool read_behind(const alternator *a, uint32_t carry) {
   return false;
 }
 
-static bool is_whole(const ax_plan *plan, uint32_t buffer) {
-  const ax_buffer *b = &plan->buffers[buffer], *allocation = &plan->buffers[b->allocation];
-  return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(allocation) && !allocation->updated;
+static bool is_replaced_whole(const ax_plan *plan, uint32_t buffer) {
+  return ax_is_whole(plan, buffer) && !plan->buffers[plan->buffers[buffer].allocation].updated;
 }
 
 static bool in_pairs(const alternator *a, uint32_t allocation) {
@@ -145,7 +144,7 @@ static bool in_pairs(const alternator *a, uint32_t allocation) {
 static bool changes_places(const alternator *a, const ax_block *body, uint32_t at, bool even, pair *out) {
   const ax_plan *plan = a->plan;
   uint32_t to, from;
-  if (!ax_op_copies_all(&body->ops[at], &to, &from) || !is_whole(plan, to) || !is_whole(plan, from)) return false;
+  if (!ax_op_copies_all(&body->ops[at], &to, &from) || !is_replaced_whole(plan, to) || !is_replaced_whole(plan, from)) return false;
   const ax_buffer *carry = &plan->buffers[plan->buffers[to].allocation], *next = &plan->buffers[plan->buffers[from].allocation];
   *out = (pair){plan->buffers[to].allocation, plan->buffers[from].allocation};
   if (carry == next || carry->axes != next->axes || carry->type.dtype != next->type.dtype || next->kind != AX_BUFFER_TEMP)

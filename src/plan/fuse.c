@@ -221,12 +221,6 @@ static ax_status drop_dead(fuser *f, uint32_t position) {
 
 /* --- Inlining --- */
 
-/* Whether the buffer is all of its allocation's memory, perhaps under other dimensions. */
-static bool is_whole(const fuser *f, uint32_t buffer) {
-  const ax_buffer *b = &f->plan->buffers[buffer];
-  return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(&f->plan->buffers[b->allocation]);
-}
-
 /* The store by which kernel `op` computes all of `allocation`, element by element; NULL when it does not. */
 static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t allocation) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return NULL;
@@ -235,7 +229,7 @@ static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t all
     const ax_store *store = &kernel->stores[i];
     uint32_t buffer = op->kernel.buffers[store->slot];
     if (allocation_of(f, buffer) != allocation) continue;
-    return kernel->reduce_rank == 0 && is_whole(f, buffer) && ax_kernel_covers(kernel, store->slot, store->at) ? store : NULL;
+    return kernel->reduce_rank == 0 && ax_is_whole(f->plan, buffer) && ax_kernel_covers(kernel, store->slot, store->at) ? store : NULL;
   }
   return NULL;
 }
@@ -533,7 +527,7 @@ static ax_status merge(fuser *f, uint32_t first, uint32_t second, const ax_bound
 static bool left_to_readers(const fuser *f, const ax_op *op) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t buffer = op->kernel.buffers[kernel->stores[0].slot];
-  return ax_kernel_is_cheap(kernel) && is_plain(f, allocation_of(f, buffer)) && is_whole(f, buffer);
+  return ax_kernel_is_cheap(kernel) && is_plain(f, allocation_of(f, buffer)) && ax_is_whole(f->plan, buffer);
 }
 
 /* Likewise of kernel `op`, some of whose readers are kernels beyond `at`. With this one it would be stored. */

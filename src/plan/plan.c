@@ -61,10 +61,15 @@ void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes) {
   for (uint32_t i = 0; i < plan->out_count; i++) reads[plan->buffers[plan->out[i]].allocation]++;
 }
 
+bool ax_is_whole(const ax_plan *plan, uint32_t buffer) {
+  const ax_buffer *b = &plan->buffers[buffer];
+  return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(&plan->buffers[b->allocation]);
+}
+
 bool ax_is_passed_on(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, uint32_t buffer) {
-  const ax_buffer *b = &plan->buffers[buffer], *allocation = &plan->buffers[b->allocation];
-  return allocation->kind == AX_BUFFER_TEMP && reads[b->allocation] == 1 && writes[b->allocation] == 1 && b->offset == 0 &&
-         b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(allocation);
+  const uint32_t allocation = plan->buffers[buffer].allocation;
+  return plan->buffers[allocation].kind == AX_BUFFER_TEMP && reads[allocation] == 1 && writes[allocation] == 1 &&
+         ax_is_whole(plan, buffer);
 }
 
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at) {

@@ -161,11 +161,9 @@ static bool writes_part(const scatterer *s, const ax_op *update, uint32_t table)
   return kernel->reduce_rank == 0 && kernel->stores[0].reduce == AX_SCALAR_NONE && stored(update) == table && s->reads[table] == 1;
 }
 
-/* Whether the view is all of its allocation, perhaps under other dimensions. */
-static bool is_whole(const scatterer *s, uint32_t view) {
-  const ax_buffer *v = &s->plan->buffers[view], *all = &s->plan->buffers[v->allocation];
-  return v->offset == 0 && v->loop == AX_NONE && v->type.dtype == all->type.dtype &&
-         ax_type_elems(&v->type) == ax_type_elems(&all->type);
+/* Whether the view is all of its allocation, of the same dtype, perhaps under other dimensions. */
+static bool is_reshaped(const scatterer *s, uint32_t view) {
+  return ax_is_whole(s->plan, view) && s->plan->buffers[view].type.dtype == s->plan->buffers[allocation_of(s, view)].type.dtype;
 }
 
 /* The memory of `sum` under the table's dimensions. */
@@ -251,7 +249,7 @@ static ax_status look_at_sum(scatterer *s, uint32_t at) {
   for (int k = 0; k < 2; k++) {
     uint32_t base = in[k], table = allocation_of(s, in[1 - k]);
     if (!ax_same_shape(&s->plan->buffers[base].type, &s->plan->buffers[stored(op)].type)) continue;
-    if (!is_whole(s, in[1 - k]) || !is_part_in_zeros(s, table, at, &made, &updated) || !began_as_zeros(s, base)) continue;
+    if (!is_reshaped(s, in[1 - k]) || !is_part_in_zeros(s, table, at, &made, &updated) || !began_as_zeros(s, base)) continue;
     if (op->axes != s->block->ops[updated].axes || s->plan->buffers[table].axes != s->plan->buffers[stored(op)].axes) continue;
     if (may_move(s, updated, at, base)) return rewrite(s, made, updated, at, base);
   }
