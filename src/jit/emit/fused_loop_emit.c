@@ -26,6 +26,7 @@ typedef struct writer {
   LLVMValueRef *values; /* [place][most_vectors]: what it is now */
   LLVMValueRef *index;  /* by number of LOOP: its iteration */
   uint32_t *number;     /* by step that is a LOOP: its number */
+  ax_clamped_starts clamped;
   bool failed;          /* for lack of memory */
 } writer;
 
@@ -121,7 +122,7 @@ static ax_status emit_kernel(writer *w, uint32_t at) {
     far[k] = is_far(w, &step->operands[k]);
     unrolled = unrolled || w->held[place].lanes > 1;
   }
-  return ax_nest_emit_inside(w->arena, &w->cg, w->schedules[at], &(ax_nest_inside){w->coordinates, bases, held, far, unrolled});
+  return ax_nest_emit_inside(w->arena, &w->cg, w->schedules[at], &(ax_nest_inside){w->coordinates, bases, held, far, unrolled, &w->clamped});
 }
 
 /* --- Loops --- */

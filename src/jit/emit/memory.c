@@ -7,6 +7,8 @@
    lanes or instances, by each load. */
 #include "jit/emit/nest.h"
 
+#include "plan/kernel_range.h"
+
 static LLVMValueRef *pointer_at(ax_nest *nest, uint32_t level, uint32_t access) {
   return &nest->pointers[level * ax_nest_schedule_access_count(nest->schedule) + access];
 }
@@ -35,17 +37,38 @@ static ax_ex before_widening(const ax_loop_kernel *kernel, ax_ex start) {
   return expr->op == AX_SCALAR_CONVERT && kernel->exprs[expr->arg[0]].dtype == AX_S32 ? expr->arg[0] : start;
 }
 
+/* clamp(start, 0, limit), of which what its range tells is left out. */
+static LLVMValueRef clamp(ax_nest *nest, LLVMValueRef start, ax_integers range, int64_t limit, uint32_t bits, uint32_t lanes) {
+  LLVMTypeRef type = LLVMTypeOf(start);
+  if (!range.is || range.low < 0)
+    start = ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, (LLVMValueRef[]){start, broadcast_number(nest, bits, 0, lanes)}, 2);
+  if (!range.is || range.high > limit)
+    start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, (LLVMValueRef[]){start, broadcast_number(nest, bits, limit, lanes)}, 2);
+  return start;
+}
+
+/* The same of one start, which kernels of a fused loop and accesses of a kernel may have in common. */
+static LLVMValueRef clamp_once(ax_nest *nest, LLVMValueRef start, ax_integers range, int64_t limit, uint32_t bits) {
+  ax_clamped_starts *known = nest->inside != NULL ? nest->inside->clamped : NULL;
+  LLVMBasicBlockRef block = LLVMGetInsertBlock(nest->cg.builder);
+  for (uint32_t i = 0; known != NULL && i < AX_COUNT(known->starts); i++)
+    if (known->starts[i].start == start && known->starts[i].limit == limit && known->starts[i].block == block) return known->starts[i].clamped;
+  LLVMValueRef made = clamp(nest, start, range, limit, bits, 1);
+  if (known != NULL) known->starts[known->next++ % AX_COUNT(known->starts)] = (ax_clamped_start){block, start, made, limit};
+  return made;
+}
+
 /* The elements by which a dynamic start moves an access, in so many bits: clamp(start, 0, limit) * by. In 32, twice as many lanes
-   are done at once. */
+   are done at once. Lanes may not exist, and then be beyond what the start's range says. */
 static LLVMValueRef clamped(ax_nest *nest, const ax_position *at, int64_t by, uint32_t instance, uint32_t lanes, uint32_t bits) {
-  const ax_ex node = bits == 32 ? before_widening(nest->schedule->kernel, at->dynamic) : at->dynamic;
+  const ax_loop_kernel *kernel = nest->schedule->kernel;
+  const ax_ex node = at->limit <= INT32_MAX ? before_widening(kernel, at->dynamic) : at->dynamic;
   const uint32_t has = node != at->dynamic ? 32 : 64;
   LLVMValueRef start = ax_nest_value(nest, node, instance, lanes);
-  LLVMTypeRef type = LLVMTypeOf(start);
-  LLVMValueRef low[] = {start, broadcast_number(nest, has, 0, lanes)};
-  LLVMValueRef high[] = {ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, low, 2), broadcast_number(nest, has, at->limit, lanes)};
-  start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, high, 2);
-  if (bits != has) start = LLVMBuildTrunc(nest->cg.builder, start, ax_cg_int(&nest->cg, bits, lanes), "");
+  start = lanes > 1 ? clamp(nest, start, (ax_integers){.is = false}, at->limit, has, lanes)
+                    : clamp_once(nest, start, ax_kernel_range(kernel, node), at->limit, has);
+  if (bits < has) start = LLVMBuildTrunc(nest->cg.builder, start, ax_cg_int(&nest->cg, bits, lanes), "");
+  if (bits > has) start = LLVMBuildCast(nest->cg.builder, LLVMZExt, start, ax_cg_int(&nest->cg, bits, lanes), "");
   return by == 1 ? start : LLVMBuildMul(nest->cg.builder, start, broadcast_number(nest, bits, by, lanes), "");
 }
 
@@ -74,7 +97,8 @@ static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, u
 
 LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access) {
   const ax_nest_access *a = &nest->schedule->accesses[access];
-  LLVMValueRef offset = add_starts(nest, access, 0, 0, 1, 64, ax_cg_i64(&nest->cg, a->offset));
+  LLVMValueRef offset = add_starts(nest, access, 0, 0, 1, 64, a->offset != 0 ? ax_cg_i64(&nest->cg, a->offset) : NULL);
+  if (offset == NULL) offset = ax_cg_i64(&nest->cg, 0);
   return *pointer_at(nest, 0, access) =
              ax_nest_advance(nest, ax_nest_element(nest, access), nest->slot_bases[a->slot], offset);
 }

@@ -16,13 +16,25 @@ enum { AX_SQUARES_A_BLOCK = 4 }; /* TRANSPOSE: squares in a block, in either dir
 enum { AX_STRIP_BYTES = 4096 };  /* TRANSPOSE, rows that lie in several places: bytes of each in one strip */
 
 /* The surroundings of a kernel that is emitted inside a larger function (fused_loop.h). */
+/* Starts that were clamped already, each in the block in which that is known (memory.c). */
+typedef struct ax_clamped_start {
+  LLVMBasicBlockRef block;
+  LLVMValueRef start, clamped;
+  int64_t limit;
+} ax_clamped_start;
+typedef struct ax_clamped_starts {
+  ax_clamped_start starts[8];
+  uint32_t next;
+} ax_clamped_starts;
+
 typedef struct ax_nest_inside {
   LLVMValueRef coordinates;
   const LLVMValueRef *bases; /* by slot: its address; undefined for a held slot */
   LLVMValueRef *const
       *held; /* by slot: registers with its one element, or with all its vectors of schedule->lanes lanes; NULL: not held */
   const bool *far;           /* by slot: loops around step through ax_caches.far_rows bytes or more of it; one trip sees a part */
-  bool unrolled;             /* some slot is held as vectors: ax_nest_walks_once */
+  bool unrolled;              /* some slot is held as vectors: ax_nest_walks_once */
+  ax_clamped_starts *clamped; /* by this kernel and those before it */
 } ax_nest_inside;
 
 typedef struct ax_range { /* lo .. hi; `count` is hi - lo if constant, else -1 and a multiple of `multiple` */
