@@ -76,10 +76,22 @@ static bool wanted_after(const maker *m, uint32_t allocation) {
   return (!r->lodges && kind != AX_SPACE_SCRATCH && kind != AX_SPACE_KEPT && kind != AX_SPACE_CONST) || r->life.last >= m->end;
 }
 
+/* Whether an operand is a part of an allocation that may be held element by element; *first: its first element there. */
+static bool is_part(const maker *m, const ax_buffer *buffer, ax_dtype dtype, uint32_t *first) {
+  const ax_buffer *allocation = &m->a->plan->buffers[buffer->allocation];
+  const int64_t bytes = (int64_t)ax_dtype_bytes(dtype);
+  if (allocation->type.dtype != dtype || buffer->type.dtype != dtype || ax_type_elems(&allocation->type) > AX_FUSED_LOOP_ELEMENTS) return false;
+  if ((buffer->loop != AX_NONE && buffer->step != 0) || buffer->offset % bytes != 0) return false;
+  *first = (uint32_t)(buffer->offset / bytes);
+  return buffer->offset + ax_buffer_bytes(buffer) <= ax_buffer_bytes(allocation);
+}
+
 /* How many elements of an operand can be held in registers: all elements of its allocation if they are few, otherwise 0. */
 static uint16_t held_elems(const maker *m, const ax_buffer *buffer, ax_dtype dtype) {
   const ax_buffer *allocation = &m->a->plan->buffers[buffer->allocation];
   const int64_t bytes = ax_buffer_bytes(allocation);
+  uint32_t first;
+  if (is_part(m, buffer, dtype, &first)) return (uint16_t)ax_type_elems(&allocation->type);
   bool whole = allocation->type.dtype == dtype && buffer->type.dtype == dtype && ax_buffer_bytes(buffer) == bytes &&
                buffer->offset == 0 && (buffer->loop == AX_NONE || buffer->step == 0);
   return whole && bytes <= AX_FUSED_LOOP_HELD ? (uint16_t)ax_type_elems(&allocation->type) : 0;
@@ -99,6 +111,8 @@ static bool find_place(maker *m, ax_ref ref, uint32_t buffer, ax_dtype dtype, ax
     ref.loop = 0;
     ref.step = 0;
   }
+  if (is_part(m, b, dtype, &out->first)) ref.offset -= b->offset;
+  else out->first = 0;
   uint32_t p = 0;
   while (p < m->fused_loop.place_count &&
          !(m->allocations[p] == allocation && same_ref(&m->refs[p], &ref) && m->places[p].dtype == dtype))

@@ -396,11 +396,56 @@ static void exp_in_line_has_the_bits_of_calls(void **state) {
   }
 }
 
+/* The function of each of a few elements, and the function of that, in a kernel of one step; in vectors, element by element. */
+static ax_kernel_code compile_scalars(ax_compiler *jit, ax_scalar op, ax_dtype dtype, int64_t accuracy, int64_t elems) {
+  ax_arena arena = {0};
+  ax_kernel_code code;
+  ax_loop_kernel *k = ax_kernel_create(&arena, 0, 0, NULL);
+  uint32_t in = ax_kernel_slot(k, dtype, 1, &elems), slots[] = {ax_kernel_slot(k, dtype, 1, &elems), ax_kernel_slot(k, dtype, 1, &elems)};
+  for (int64_t i = 0; i < elems; i++) {
+    const ax_position at = {.dim = -1, .offset = i, .dynamic = AX_NONE};
+    ax_ex x = ax_kernel_load(k, in, &at);
+    for (int twice = 0; twice < 2; twice++)
+      ax_kernel_store(k, slots[twice], &at, x = ax_kernel_op_imm(k, op, dtype, x, accuracy), AX_SCALAR_NONE);
+  }
+  const ax_loop_kernel *kernel = k;
+  if (ax_jit_compile(jit, &kernel, 1, &code) != AX_OK) fail_msg("%s", ax_message());
+  ax_arena_deinit(&arena);
+  return code;
+}
+
+/* Scalars of which one function is computed go into one register, and more than that into several. */
+static void scalars_together_have_the_bits_of_vectors(void **state) {
+  enum { many = 19 };
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16};
+  static _Alignas(64) double in[many], once[many], twice[many], wanted[2][many];
+  (void)state;
+  for (int f = 0; f < (int)AX_COUNT(functions); f++)
+    for (int w = 0; w < width_count; w++)
+      for (size_t d = 0; d < AX_COUNT(dtypes); d++) {
+        const int64_t accuracy = f % 2 == 0 ? AX_ACCURACY_DEFAULT : AX_ACCURACY_HIGHEST;
+        ax_kernel_code scalars = compile_scalars(jits[w], functions[f].op, dtypes[d], accuracy, many),
+                       vector = compile(jits[w], functions[f].op, dtypes[d], accuracy, many);
+        for (uint32_t i = 0; i < many; i++) store(dtypes[d], in, i, i % 7 == 3 ? NAN : operand(AX_F32, i));
+        scalars((void *[]){in, once, twice}, NULL, 0, 1);
+        vector((void *[]){in, wanted[0]}, NULL, 0, many);
+        vector((void *[]){wanted[0], wanted[1]}, NULL, 0, many);
+        for (uint32_t i = 0; i < many; i++)
+          for (int k = 0; k < 2; k++) {
+            const double got = load(dtypes[d], k == 0 ? once : twice, i), w = load(dtypes[d], wanted[k], i);
+            if (memcmp(&got, &w, sizeof w) != 0 && !(isnan(got) && isnan(w)))
+              fail_msg("%s of %s, element %u, %d times: %a, and %a in vectors", ax_scalar_name(functions[f].op), ax_dtype_name(dtypes[d]), i,
+                       k + 1, got, w);
+          }
+      }
+}
+
 int main(void) {
   const char *given = getenv("AXLE_ACCURACY_ROUNDS");
   if (given != NULL) rounds = (uint32_t)strtoul(given, NULL, 10);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(exp_in_line_has_the_bits_of_calls),
+      cmocka_unit_test(scalars_together_have_the_bits_of_vectors),
       cmocka_unit_test(errors),
       cmocka_unit_test(errors_of_pairs),
       cmocka_unit_test(ends),

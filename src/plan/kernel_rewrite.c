@@ -539,6 +539,87 @@ ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, uint32_t dim,
   return out->kernel == NULL || ax_kernel_is_pruned(out->kernel) ? AX_OK : ax_kernel_prune(arena, &fresh, NULL, out);
 }
 
+/* --- Unrolling --- */
+
+/* Sums of these are rounded once a step in any case. */
+static bool reduces_by_steps(const ax_loop_kernel *kernel, const ax_store *store) {
+  const ax_dtype dtype = kernel->slots[store->slot].dtype;
+  const bool wide = dtype == AX_F32 || dtype == AX_F64 || ax_is_exact(dtype);
+  return store->reduce == AX_SCALAR_NONE || (wide && kernel->exprs[store->expr].dtype == dtype);
+}
+
+static bool unrolls(const ax_loop_kernel *kernel, int64_t most) {
+  const int64_t steps = ax_dims_elems(kernel->rank, kernel->dims);
+  bool can = !kernel->running && !kernel->failed && steps > 0 && steps <= most && kernel->slot_count <= AX_MOST_SLOTS &&
+             steps * kernel->store_count <= AX_MOST_EXPRS && kernel->rank <= AX_MAX_RANK;
+  for (uint32_t i = 0; can && i < kernel->store_count; i++) can = reduces_by_steps(kernel, &kernel->stores[i]);
+  for (ax_ex node = 0; can && node < kernel->expr_count; node++) {
+    const ax_scalar op = kernel->exprs[node].op;
+    can = op != AX_LEAF_GIVEN && (ax_scalar_arity(op) != 2 || kernel->exprs[node].imm == 0); /* contracted, or precise */
+  }
+  return can;
+}
+
+/* The stores of one step. sums: by store, what is reduced so far; `first` and `last`: of the steps that one result is reduced over. */
+static void unroll_stores(copier *c, ax_ex *sums, bool first, bool last) {
+  const ax_loop_kernel *from = c->from->kernel;
+  ax_loop_kernel *to = c->to->kernel;
+  for (uint32_t i = 0; i < from->store_count && !c->failed && !to->failed; i++) {
+    const ax_store *store = &from->stores[i];
+    const ax_dtype dtype = from->slots[store->slot].dtype;
+    ax_position at[AX_MAX_RANK];
+    ax_ex value = c->map[store->expr];
+    if (store->reduce == AX_SCALAR_ADD && first) sums[i] = ax_kernel_const(to, dtype, 0); /* of -0 alone the sum is 0 */
+    if (store->reduce != AX_SCALAR_NONE && (!first || store->reduce == AX_SCALAR_ADD))
+      value = ax_kernel_op(to, store->reduce, dtype, sums[i], value, AX_NONE);
+    sums[i] = value;
+    if (store->reduce != AX_SCALAR_NONE && !last) continue;
+    const uint32_t slot = slot_and_at(c, store->slot, store->at, at);
+    if (!c->failed && !to->failed) ax_kernel_store(to, slot, at, value, AX_SCALAR_NONE);
+  }
+}
+
+static bool next_step(const ax_loop_kernel *kernel, ax_position *at) {
+  for (uint32_t d = kernel->rank; d-- > 0; at[d].offset = 0)
+    if (++at[d].offset < kernel->dims[d]) return true;
+  return false;
+}
+
+/* Whether a step is the first, or the last, of those that a result is reduced over. */
+static bool is_end(const ax_loop_kernel *kernel, const ax_position *at, bool last) {
+  for (uint32_t d = kernel->rank - kernel->reduce_rank; d < kernel->rank; d++)
+    if (at[d].offset != (last ? kernel->dims[d] - 1 : 0)) return false;
+  return true;
+}
+
+ax_status ax_kernel_unroll(ax_arena *arena, const ax_loop_kernel *kernel, int64_t most, ax_loop_kernel **out) {
+  const ax_loop_kernel one_step = {.rank = 0};
+  ax_position at[AX_MAX_RANK];
+  ax_ex sums[AX_MOST_EXPRS];
+  uint32_t numbers[AX_MOST_SLOTS];
+  ax_bound fresh, done, from = {ax_arena_copy(arena, kernel, sizeof *kernel), numbers};
+  copier c;
+  *out = NULL;
+  if (!unrolls(kernel, most)) return AX_OK;
+  if (from.kernel == NULL) return ax_out_of_memory(sizeof *kernel);
+  AX_TRY(start(arena, &one_step, 0, &fresh));
+  AX_TRY(start_copier(&c, arena, &from, &fresh));
+  for (uint32_t s = 0; s < kernel->slot_count; s++) {
+    numbers[s] = s;
+    slot_for(&c, s);
+  }
+  for (uint32_t d = 0; d < kernel->rank; d++) at[d] = (ax_position){.dim = -1, .dynamic = AX_NONE};
+  c.at = at;
+  do {
+    memset(c.map, 0xff, kernel->expr_count * sizeof c.map[0]);
+    copy_all(&c);
+    unroll_stores(&c, sums, is_end(kernel, at, false), is_end(kernel, at, true));
+  } while (!c.failed && !fresh.kernel->failed && next_step(kernel, at));
+  AX_TRY(made(&fresh, c.failed, &done));
+  *out = done.kernel;
+  return AX_OK;
+}
+
 /* --- Pruning --- */
 
 static void need_position(const ax_position *at, uint32_t rank, bool *needed) {

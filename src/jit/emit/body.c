@@ -225,6 +225,12 @@ static void emit_abreast(ax_nest *nest, ax_ex node) {
   for (uint32_t i = 0; i < nest->instances; i++) *value_at(nest, node, i) = x[i];
 }
 
+/* What follows from a node's value. */
+static void finish_node(ax_nest *nest, ax_ex node, uint32_t instance) {
+  if (nest->is_spread[node]) ax_nest_spread(nest, node, *value_at(nest, node, instance));
+  if (nest->is_divisor[node]) emit_reciprocal(nest, node, instance);
+}
+
 static void emit_instances(ax_nest *nest, ax_ex node) {
   bool unrolled = ax_nest_schedule_depends(nest->schedule, node, nest->schedule->unrolled);
   if (unrolled && ax_nest_schedule_in_line(nest->schedule, &nest->schedule->kernel->exprs[node]) &&
@@ -234,8 +240,7 @@ static void emit_instances(ax_nest *nest, ax_ex node) {
   }
   for (uint32_t i = 0; i < (unrolled ? nest->instances : 1); i++) {
     *value_at(nest, node, i) = emit_node(nest, node, i);
-    if (nest->is_spread[node]) ax_nest_spread(nest, node, *value_at(nest, node, i));
-    if (nest->is_divisor[node]) emit_reciprocal(nest, node, i);
+    finish_node(nest, node, i);
   }
 }
 
@@ -277,10 +282,14 @@ void ax_nest_enter(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
 /* Pointers need the dynamic starts, which are nodes, which may be loads: so both in the order of the nodes. */
 void ax_nest_entry(ax_nest *nest) {
   const ax_nest_schedule *schedule = nest->schedule;
-  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
+  for (uint32_t i = 0; i < nest->ordered; i++) {
+    const ax_ex node = nest->order[i];
     if (schedule->accesses[node].live) ax_nest_base(nest, node);
-    if (schedule->live[node] && schedule->deps[node] == 0) emit_instances(nest, node);
+    if (ax_nest_emit_together(nest, i)) finish_node(nest, node, 0);
+    else emit_instances(nest, node);
   }
+  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++)
+    if (schedule->accesses[node].live && !(schedule->live[node] && schedule->deps[node] == 0)) ax_nest_base(nest, node);
   for (uint32_t i = 0; i < schedule->kernel->store_count; i++) ax_nest_base(nest, schedule->kernel->expr_count + i);
   emit_level_stores(nest);
 }

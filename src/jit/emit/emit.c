@@ -494,6 +494,7 @@ static void emit_body(ax_nest *nest) {
   ax_nest_find_spread(nest);
   ax_nest_find_divisors(nest);
   ax_nest_find_wanted(nest);
+  ax_nest_find_together(nest);
   ax_nest_entry(nest);
   emit_loops(nest);
   if (skip != NULL) ax_walk_close_guard(nest, skip);
@@ -516,9 +517,12 @@ static bool allocate(ax_arena *arena, ax_nest *nest) {
   nest->wanted = ax_arena_alloc(arena, (kernel->expr_count + (size_t)1) * sizeof nest->wanted[0]);
   nest->accumulators = ax_arena_alloc(arena, AX_MAX_UNROLL * (size_t)kernel->store_count * word);
   nest->tiles = ax_arena_alloc(arena, accesses * word);
+  nest->order = ax_arena_alloc(arena, (kernel->expr_count + (size_t)1) * sizeof nest->order[0]);
+  nest->depth = ax_arena_alloc(arena, (kernel->expr_count + (size_t)1) * sizeof nest->depth[0]);
   nest->holds = ax_arena_alloc(arena, kernel->expr_count + (size_t)1);
-  return nest->holds && nest->slot_bases && nest->pointers && nest->pairs && nest->columns && nest->values && nest->reciprocals &&
-         nest->spread_values && nest->is_spread && nest->is_fetched && nest->is_divisor && nest->wanted && nest->accumulators && nest->tiles;
+  return nest->holds && nest->order && nest->depth && nest->slot_bases && nest->pointers && nest->pairs && nest->columns &&
+         nest->values && nest->reciprocals && nest->spread_values && nest->is_spread && nest->is_fetched && nest->is_divisor &&
+         nest->wanted && nest->accumulators && nest->tiles;
 }
 
 /* Nothing to reduce over: the results are the identities, stored by a kernel over the other dimensions. */

@@ -7,12 +7,13 @@
 
 #include "jit/emit/nest.h"
 #include "jit/emit/windows.h"
+#include "jit/nest/elements.h"
 
 /* Limits on the vectors that hold one place, and that hold all places together: kernels need registers for their own values too. */
-enum { most_vectors = 8, most_in_all = 16 };
+enum { most_vectors = 8, most_in_all = 16, most_values = AX_FUSED_LOOP_ELEMENTS };
 
 typedef struct holding { /* how a place is held */
-  uint32_t vectors, lanes; /* vectors 0: in memory; lanes 1: one element; lanes UINT32_MAX, while it is decided: never as vectors */
+  uint32_t vectors, lanes; /* vectors 0: in memory; lanes 1: element by element; lanes UINT32_MAX, while it is decided: never as vectors */
 } holding;
 
 typedef struct writer {
@@ -23,18 +24,18 @@ typedef struct writer {
   ax_nest_schedule **schedules; /* by step that is a KERNEL; NULL: it has nothing to do */
   holding *held;        /* by place */
   LLVMValueRef *bases;  /* by place: its address */
-  LLVMValueRef *values; /* [place][most_vectors]: what it is now */
+  LLVMValueRef *values; /* [place][most_values]: what it is now */
   LLVMValueRef *index;  /* by number of LOOP: its iteration */
   uint32_t *number;     /* by step that is a LOOP: its number */
   ax_clamped_starts clamped;
   bool failed;          /* for lack of memory */
 } writer;
 
-/* A *value* below is an index into w->values: one vector, or the only element, of a place. */
+/* A *value* below is an index into w->values: one vector, or one element, of a place. */
 static LLVMValueRef i64(const writer *w, int64_t value) { return ax_cg_i64(&w->cg, value); }
 static LLVMBasicBlockRef new_block(const writer *w) { return LLVMAppendBasicBlockInContext(w->cg.context, w->cg.function, ""); }
-static size_t value_count(const writer *w) { return (size_t)w->fused_loop->place_count * most_vectors; }
-static bool is_held(const writer *w, size_t value) { return value % most_vectors < w->held[value / most_vectors].vectors; }
+static size_t value_count(const writer *w) { return (size_t)w->fused_loop->place_count * most_values; }
+static bool is_held(const writer *w, size_t value) { return value % most_values < w->held[value / most_values].vectors; }
 
 /* --- Steps --- */
 
@@ -84,7 +85,9 @@ static LLVMValueRef *copy_values(writer *w) {
 /* --- Operands --- */
 
 static LLVMValueRef address(writer *w, const ax_fused_loop_operand *operand) {
-  LLVMValueRef base = w->bases[operand->place];
+  const ax_fused_loop_place *place = &w->fused_loop->places[operand->place];
+  LLVMValueRef base = w->bases[operand->place], first = i64(w, operand->first);
+  if (operand->first != 0) base = LLVMBuildGEP2(w->cg.builder, ax_cg_memory(&w->cg, place->dtype, 1), base, &first, 1, "");
   if (operand->loop == AX_NONE || operand->step == 0) return base;
   LLVMValueRef index = w->index[operand->loop];
   int64_t step = operand->step;
@@ -95,7 +98,7 @@ static LLVMValueRef address(writer *w, const ax_fused_loop_operand *operand) {
 
 static LLVMValueRef scalar(writer *w, const ax_fused_loop_operand *operand) {
   const ax_fused_loop_place *place = &w->fused_loop->places[operand->place];
-  if (w->held[operand->place].vectors > 0) return w->values[operand->place * most_vectors];
+  if (w->held[operand->place].vectors > 0) return w->values[operand->place * most_values + operand->first];
   LLVMValueRef memory = LLVMBuildLoad2(w->cg.builder, ax_cg_memory(&w->cg, place->dtype, 1), address(w, operand), "");
   return ax_cg_to_register(&w->cg, place->dtype, memory, 1);
 }
@@ -117,7 +120,7 @@ static ax_status emit_kernel(writer *w, uint32_t at) {
   if (w->schedules[at] == NULL) return AX_OK;
   for (uint32_t k = 0; k < step->kernel->slot_count; k++) {
     uint32_t place = step->operands[k].place;
-    held[k] = w->held[place].vectors > 0 ? &w->values[place * most_vectors] : NULL;
+    held[k] = w->held[place].vectors > 0 ? &w->values[place * most_values + step->operands[k].first] : NULL;
     bases[k] = held[k] != NULL ? w->places : address(w, &step->operands[k]); /* the base of a held slot is never used */
     far[k] = is_far(w, &step->operands[k]);
     unrolled = unrolled || w->held[place].lanes > 1;
@@ -153,7 +156,7 @@ static opened open_loop(writer *w, uint32_t at, uint32_t end) {
   if (w->fused_loop->steps[at].trips >= 0 || uses_index(w, at, end, w->number[at]))
     l.index = w->index[w->number[at]] = add_phi(w, i64(w, 0), before);
   for (size_t v = 0; v < value_count(w); v++)
-    if (changes[v / most_vectors] && is_held(w, v)) w->values[v] = l.phis[v] = add_phi(w, w->values[v], before);
+    if (changes[v / most_values] && is_held(w, v)) w->values[v] = l.phis[v] = add_phi(w, w->values[v], before);
   return l;
 }
 
@@ -227,7 +230,7 @@ static void choose(writer *w, LLVMValueRef index, const LLVMBasicBlockRef *block
    which case k ends, values[k] are the values there. */
 static void meet(writer *w, const bool *changes, LLVMBasicBlockRef *from, LLVMValueRef *const *values, uint32_t count) {
   for (size_t v = 0; v < value_count(w); v++) {
-    if (!changes[v / most_vectors] || !is_held(w, v)) continue;
+    if (!changes[v / most_values] || !is_held(w, v)) continue;
     LLVMValueRef phi = add_phi(w, values[0][v], from[0]);
     for (uint32_t k = 1; k < count; k++) LLVMAddIncoming(phi, &values[k][v], &from[k], 1);
     w->values[v] = phi;
@@ -298,11 +301,10 @@ static bool *steps_done_often(writer *w) {
   return often;
 }
 
-static ax_status make_schedules(writer *w) {
-  const bool *often = steps_done_often(w);
-  if (often == NULL) return ax_out_of_memory(w->fused_loop->step_count);
+/* Of the steps with kernels of which `which` is true; NULL: of all. */
+static ax_status make_schedules(writer *w, const bool *often, const bool *which) {
   for (uint32_t i = 0; i < w->fused_loop->step_count; i++)
-    if (w->fused_loop->steps[i].kind == AX_FUSED_LOOP_KERNEL)
+    if (w->fused_loop->steps[i].kind == AX_FUSED_LOOP_KERNEL && (which == NULL || which[i]))
       AX_TRY(ax_nest_schedule_inside(w->arena, w->fused_loop->steps[i].kernel, (ax_registers){w->cg.vector_bytes, w->cg.f16},
                                      often[i], &w->schedules[i]));
   return AX_OK;
@@ -332,7 +334,7 @@ static void hold_vectors(writer *w, uint32_t at) {
   for (uint32_t k = 0; schedule != NULL && k < step->kernel->slot_count; k++) {
     const uint32_t place = step->operands[k].place, elems = w->fused_loop->places[place].elems;
     if (elems < 2 || w->held[place].lanes == UINT32_MAX) continue;
-    bool along = ax_nest_walks_once(schedule, k, elems) && schedule->lanes > 1 && fills(w, place, schedule->lanes);
+    bool along = step->operands[k].first == 0 && ax_nest_walks_once(schedule, k, elems) && schedule->lanes > 1 && fills(w, place, schedule->lanes);
     hold(w, place, along ? schedule->lanes : 0);
   }
 }
@@ -357,6 +359,21 @@ static void choose_held(writer *w) {
     }
     if (w->held[p].vectors == 0) w->held[p].lanes = 0;
   }
+}
+
+/* Holds small places that are left in memory element by element, where that is worth it. */
+static ax_status hold_elements(writer *w, const bool *often) {
+  const ax_fused_loop *f = w->fused_loop;
+  bool *in_memory = ax_arena_alloc(w->arena, f->place_count), *held = ax_arena_alloc(w->arena, f->place_count),
+       *changes = ax_arena_alloc(w->arena, f->step_count);
+  ax_fused_loop *other;
+  if (in_memory == NULL || held == NULL || changes == NULL) return ax_out_of_memory(f->place_count);
+  for (uint32_t p = 0; p < f->place_count; p++) in_memory[p] = w->held[p].vectors == 0;
+  AX_TRY(ax_fused_loop_by_elements(w->arena, f, in_memory, often, held, changes, &other));
+  for (uint32_t p = 0; p < f->place_count; p++)
+    if (held[p]) w->held[p] = (holding){f->places[p].elems, 1};
+  w->fused_loop = other;
+  return make_schedules(w, often, changes);
 }
 
 /* --- The function --- */
@@ -410,7 +427,7 @@ static void load_places(writer *w) {
     LLVMValueRef index = i64(w, p);
     w->bases[p] = LLVMBuildLoad2(b, pointer, LLVMBuildGEP2(b, pointer, w->places, &index, 1, ""), "");
     for (uint32_t v = 0; v < w->held[p].vectors; v++) {
-      LLVMValueRef *value = &w->values[p * most_vectors + v];
+      LLVMValueRef *value = &w->values[p * most_values + v];
       *value = LLVMConstNull(ax_nest_held_type(&w->cg, w->fused_loop->places[p].dtype, w->held[p].lanes));
       if (!w->fused_loop->places[p].needed) continue;
       *value = move(w, p, v, NULL);
@@ -422,7 +439,7 @@ static void load_places(writer *w) {
 static void store_places(writer *w, const bool *changes) {
   for (uint32_t p = 0; p < w->fused_loop->place_count; p++)
     for (uint32_t v = 0; w->fused_loop->places[p].wanted && changes[p] && v < w->held[p].vectors; v++) {
-      LLVMValueRef value = w->values[p * most_vectors + v];
+      LLVMValueRef value = w->values[p * most_values + v];
       move(w, p, v, is_bit(w, p) ? ax_cg_to_memory(&w->cg, AX_BOOL, value, 1) : value);
     }
 }
@@ -430,8 +447,11 @@ static void store_places(writer *w, const bool *changes) {
 ax_status ax_fused_loop_emit(ax_arena *arena, const ax_codegen *cg, const ax_fused_loop *fused_loop, const char *name) {
   writer w = {.cg = *cg, .arena = arena, .fused_loop = fused_loop};
   if (!allocate(&w)) return ax_out_of_memory(fused_loop->step_count * sizeof w.number[0]);
-  AX_TRY(make_schedules(&w));
+  const bool *often = steps_done_often(&w);
+  if (often == NULL) return ax_out_of_memory(fused_loop->step_count);
+  AX_TRY(make_schedules(&w, often, NULL));
   choose_held(&w);
+  AX_TRY(hold_elements(&w, often));
   const bool *changes = changed(&w, 0, fused_loop->step_count);
   if (changes == NULL) return ax_out_of_memory(fused_loop->place_count);
   ax_cg_begin_function(&w.cg, name);

@@ -31,7 +31,7 @@ typedef struct ax_nest_inside {
   LLVMValueRef coordinates;
   const LLVMValueRef *bases; /* by slot: its address; undefined for a held slot */
   LLVMValueRef *const
-      *held; /* by slot: registers with its one element, or with all its vectors of schedule->lanes lanes; NULL: not held */
+      *held; /* by slot: registers with its elements, or with all its vectors of schedule->lanes lanes; NULL: not held */
   const bool *far;           /* by slot: loops around step through ax_caches.far_rows bytes or more of it; one trip sees a part */
   bool unrolled;              /* some slot is held as vectors: ax_nest_walks_once */
   ax_clamped_starts *clamped; /* by this kernel and those before it */
@@ -63,6 +63,8 @@ typedef struct ax_nest {
   LLVMValueRef *values;             /* [instance][node] */
   LLVMValueRef *spread_values;      /* [node]: in all lanes, of the nodes that is_spread names */
   LLVMValueRef *reciprocals;        /* [instance][node][2]: of divisors */
+  ax_ex *order;                     /* nodes of level 0, `ordered` of them: how they are computed (together.c) */
+  uint32_t ordered, *depth;         /* depth: by node: functions of scalars that it waits for, one after another */
   bool *is_fetched;                 /* by node: a given number, which is loaded into all lanes where it is used (spread.c) */
   bool *is_spread;                  /* by node: is put into all lanes of a register once, where it is computed (spread.c) */
   bool *is_divisor;                 /* by node: divides many values, which are multiplied by its reciprocal (body.c) */
@@ -141,6 +143,11 @@ void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t
 /* --- spread.c: what vectors use and is the same in all of their lanes --- */
 void ax_nest_find_spread(ax_nest *nest);
 void ax_nest_spread(ax_nest *nest, ax_ex node, LLVMValueRef value); /* after `value` of a node that is_spread names is made */
+
+/* --- together.c: functions of scalars in one register --- */
+void ax_nest_find_together(ax_nest *nest); /* sets nest->order */
+/* Computes the node at a place of the order, if it is such a function, with those that follow. False: it is to be computed alone. */
+bool ax_nest_emit_together(ax_nest *nest, uint32_t first);
 
 /* --- running.c: kernels that run along their vector loop --- */
 uint32_t ax_nest_running_sums(const ax_nest *nest, uint32_t store); /* as ax_nest_partial_sums */

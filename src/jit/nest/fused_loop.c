@@ -16,6 +16,7 @@ void ax_fused_loop_words(const ax_fused_loop *fused_loop, ax_take_word *take, vo
     if (s->kind == AX_FUSED_LOOP_KERNEL) ax_kernel_words(s->kernel, take, context);
     for (uint32_t k = 0; k < ax_fused_loop_operands(s); k++) {
       take(context, (uint64_t)s->operands[k].place << 32 | s->operands[k].loop);
+      take(context, s->operands[k].first);
       take(context, (uint64_t)s->operands[k].step);
     }
   }
@@ -41,7 +42,7 @@ static bool same_step(const ax_fused_loop_step *a, const ax_fused_loop_step *b) 
   if (a->kind == AX_FUSED_LOOP_KERNEL && !ax_kernel_equal(a->kernel, b->kernel)) return false;
   for (uint32_t k = 0; k < ax_fused_loop_operands(a); k++) {
     const ax_fused_loop_operand *x = &a->operands[k], *y = &b->operands[k];
-    if (x->place != y->place || x->loop != y->loop || x->step != y->step) return false;
+    if (x->place != y->place || x->first != y->first || x->loop != y->loop || x->step != y->step) return false;
   }
   return true;
 }
@@ -75,6 +76,6 @@ ax_fused_loop *ax_fused_loop_copy(ax_arena *arena, const ax_fused_loop *fused_lo
 /* For a kernel of more than a microsecond the cost of a call does not matter. A long kernel is better compiled once and called
    from several places. */
 bool ax_fused_loop_takes(const ax_loop_kernel *kernel) {
-  enum { most_exprs = 64, most_time = 1000 };
+  enum { most_exprs = 160, most_time = 1000 };
   return kernel->expr_count <= most_exprs && ax_kernel_time(kernel) <= most_time;
 }

@@ -9,7 +9,7 @@
    Steps work on *places*: memory whose addresses are given when the function is called. A place can be *held* if it has few
    elements and only the fused loop's own steps touch it while the function runs. It is read before the first step if it is
    needed, stays in registers, and is written after the last step if it is wanted. The registers hold one element, or a few
-   vectors if every step that touches the place goes through them one by one. */
+   vectors if every step that touches the place goes through them one by one, or a few elements each for itself (elements.h). */
 #ifndef AX_JIT_NEST_FUSED_LOOP_H
 #define AX_JIT_NEST_FUSED_LOOP_H
 
@@ -24,8 +24,8 @@ typedef enum ax_fused_loop_step_kind {
   AX_FUSED_LOOP_END
 } ax_fused_loop_step_kind;
 
-typedef struct ax_fused_loop_operand { /* a place, plus `step` bytes for each iteration of a loop */
-  uint32_t place;
+typedef struct ax_fused_loop_operand { /* a place, from an element on, plus `step` bytes for each iteration of a loop */
+  uint32_t place, first; /* first: the element; 0 where the place cannot be held */
   uint32_t loop; /* index among the fused loop's LOOPs; AX_NONE: the address is the same in every iteration */
   int64_t step;
 } ax_fused_loop_operand;
@@ -47,8 +47,9 @@ typedef struct ax_fused_loop_place {
 enum {
   AX_FUSED_LOOP_PLACES = 128,
   AX_FUSED_LOOP_NESTED = 32,
-  AX_FUSED_LOOP_HELD = 512
-}; /* HELD: limit on the bytes of a held place */
+  AX_FUSED_LOOP_HELD = 512,
+  AX_FUSED_LOOP_ELEMENTS = 16
+}; /* limits on the bytes of a held place, and on its elements if it is held element by element */
 typedef struct ax_fused_loop {
   uint32_t step_count, place_count;
   const ax_fused_loop_step *steps;

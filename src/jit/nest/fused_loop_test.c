@@ -66,6 +66,7 @@ static void every_field_makes_another_loop(void **state) {
   example a, b;
   make(&arena, &a);
   make(&arena, &b), b.operands[0].place = 1, differ(&a, &b);
+  make(&arena, &b), b.operands[1].first = 1, differ(&a, &b);
   make(&arena, &b), b.operands[0].loop = AX_NONE, differ(&a, &b);
   make(&arena, &b), b.operands[0].step = 32, differ(&a, &b);
   make(&arena, &b), b.places[0].dtype = AX_BF16, differ(&a, &b);
@@ -86,7 +87,7 @@ static void count_word(void *context, uint64_t word) {
   ++*(uint32_t *)context;
 }
 
-/* One of the whole, one of each place, two of each step and of each operand, and the kernel's own. */
+/* One of the whole, one of each place, two of each step, three of each operand, and the kernel's own. */
 static void words_are_all_of_the_structure(void **state) {
   (void)state;
   ax_arena arena = {0};
@@ -95,7 +96,7 @@ static void words_are_all_of_the_structure(void **state) {
   make(&arena, &a);
   ax_kernel_words(a.steps[1].kernel, count_word, &kernel_words);
   ax_fused_loop_words(&a.loop, count_word, &words);
-  assert_int_equal(words, 1 + 2 + 3 * 2 + 2 * 2 + kernel_words);
+  assert_int_equal(words, 1 + 2 + 3 * 2 + 2 * 3 + kernel_words);
   ax_arena_deinit(&arena);
 }
 
