@@ -105,6 +105,10 @@ static int64_t make_guarded_at(ax_loop_kernel *k, ax_position *at, int dim, ax_e
   return size;
 }
 
+static ax_ex to_dtype(ax_loop_kernel *k, ax_ex value, ax_dtype dtype) {
+  return k->exprs[value].dtype == dtype ? value : ax_kernel_op(k, AX_SCALAR_CONVERT, dtype, value, AX_NONE, AX_NONE);
+}
+
 /* Over the kernel's dimensions in order, some left out. */
 static ax_ex make_guarded_load(ax_loop_kernel *k, ax_dtype dtype) {
   ax_position at[AX_MAX_RANK];
@@ -123,7 +127,7 @@ static ax_ex make_guarded_load(ax_loop_kernel *k, ax_dtype dtype) {
     guard = ax_kernel_both(k, guard, ax_kernel_inside(k, (int)pick(k->rank), 1, (int64_t)pick(5) - 3, 1 + (int64_t)pick(20)));
   ax_ex value = ax_kernel_load_where(k, ax_kernel_slot(k, dtype, rank, dims), at, guard);
   if (guard == AX_NONE || chance(2)) return value;
-  return ax_kernel_op(k, AX_SCALAR_SELECT, dtype, guard, value, ax_kernel_const(k, dtype, 0));
+  return ax_kernel_op(k, AX_SCALAR_SELECT, dtype, guard, value, to_dtype(k, ax_kernel_const(k, AX_S64, 3), dtype));
 }
 
 static ax_ex make_load(ax_loop_kernel *k, ax_dtype dtype) {
@@ -144,10 +148,6 @@ static ax_ex make_load(ax_loop_kernel *k, ax_dtype dtype) {
     elems *= dims[d];
   }
   return ax_kernel_load(k, ax_kernel_slot(k, dtype, rank, dims), at);
-}
-
-static ax_ex to_dtype(ax_loop_kernel *k, ax_ex value, ax_dtype dtype) {
-  return k->exprs[value].dtype == dtype ? value : ax_kernel_op(k, AX_SCALAR_CONVERT, dtype, value, AX_NONE, AX_NONE);
 }
 
 static ax_ex make_leaf(ax_loop_kernel *k, ax_dtype dtype) {
@@ -471,14 +471,25 @@ static void sums_of_stencils(void **state) {
     for (uint32_t d = 0; d < AX_COUNT(dtypes); d++) try_stencil(&stencils[i], dtypes[d]);
 }
 
-/* Rows of few elements between others, of which conditions on rows and columns pick those that are loaded. */
+/* `value`, but for the first rows, which are 3, and the first ones of what is around them, which are `other`. */
+static ax_ex chosen_by_rows(ax_loop_kernel *k, ax_dtype dtype, ax_ex value, ax_ex other) {
+  const ax_ex rows = ax_kernel_inside(k, 1, 1, -10, 700), around = ax_kernel_inside(k, 0, 1, -1, k->dims[0]);
+  value = ax_kernel_op(k, AX_SCALAR_SELECT, dtype, rows, value, to_dtype(k, ax_kernel_const(k, AX_S64, 3), dtype));
+  return ax_kernel_op(k, AX_SCALAR_SELECT, dtype, ax_kernel_both(k, around, rows), value, other);
+}
+
+/* Rows of few elements between others, of which conditions on rows and columns pick those that are loaded; where conditions on rows
+   and on what is around them do not hold, they are others, or numbers. */
 static void padded_short_rows(void **state) {
   static const struct padding {
     int64_t before, rows, columns, low[2], high[2]; /* elements beside the array, by dimension; columns may be read backwards */
-    int64_t coef;
-  } paddings[] = {{1, 5000, 5, {1, 1}, {1, 1}, 1},  {1, 5000, 3, {0, 0}, {1, 1}, 1}, {1, 4200, 7, {0, 3}, {9, 0}, 1},
-                  {3, 4200, 4, {2, 1}, {70, 2}, 1}, {1, 6000, 2, {0, 6}, {0, 6}, 1}, {1, 5000, 5, {3, 2}, {2, 1}, -1},
-                  {1, 4200, 9, {-2, -3}, {5, 1}, 1}};
+    int64_t coef, rows_coef; /* rows may be read backwards too */
+    bool chooses;
+  } paddings[] = {{1, 5000, 5, {1, 1}, {1, 1}, 1, 1, false},   {1, 5000, 3, {0, 0}, {1, 1}, 1, 1, false},  {1, 4200, 7, {0, 3}, {9, 0}, 1, 1, false},
+                  {3, 4200, 4, {2, 1}, {70, 2}, 1, 1, false},  {1, 6000, 2, {0, 6}, {0, 6}, 1, 1, false},  {1, 5000, 5, {3, 2}, {2, 1}, -1, 1, false},
+                  {1, 4200, 9, {-2, -3}, {5, 1}, 1, 1, false}, {1, 5000, 3, {0, 0}, {0, 0}, 1, -1, false}, {4, 2000, 5, {3, 1}, {20, 2}, 1, -1, false},
+                  {3, 2000, 4, {1, 2}, {5, 0}, -1, -1, false}, {7, 900, 3, {0, 0}, {0, 0}, 1, 1, true},    {7, 900, 3, {4, 0}, {9, 0}, 1, -1, true},
+                  {5, 800, 5, {2, 1}, {3, 1}, 1, 1, true}};
   static const ax_dtype dtypes[] = {AX_U8, AX_BF16, AX_F32, AX_F64};
   (void)state;
   random_state = 1;
@@ -491,10 +502,14 @@ static void padded_short_rows(void **state) {
       ax_loop_kernel *k = ax_kernel_create(&arena, 3, 0, dims);
       ax_position at[3];
       ax_at_identity(at, 3);
-      at[1].offset = -p->low[0], at[2].offset = last, at[2].coef = p->coef;
-      const ax_ex guard = ax_kernel_both(k, ax_kernel_inside(k, 1, 1, -p->low[0], p->rows),
+      at[1].coef = p->rows_coef, at[1].offset = p->rows_coef < 0 ? p->rows - 1 + p->low[0] : -p->low[0];
+      at[2].coef = p->coef, at[2].offset = last;
+      const ax_ex guard = ax_kernel_both(k, ax_kernel_inside(k, 1, at[1].coef, at[1].offset, p->rows),
                                          ax_kernel_inside(k, 2, p->coef, last, p->columns));
-      const ax_ex value = ax_kernel_load_where(k, ax_kernel_slot(k, dtypes[d], 3, from), at, guard);
+      const uint32_t slot = ax_kernel_slot(k, dtypes[d], 3, from);
+      ax_ex value = ax_kernel_load_where(k, slot, at, guard);
+      const ax_ex middle = ax_kernel_both(k, guard, ax_kernel_inside(k, 0, 1, -2, 3));
+      if (p->chooses) value = chosen_by_rows(k, dtypes[d], value, ax_kernel_load_where(k, slot, at, middle));
       ax_at_identity(at, 3);
       ax_kernel_store(k, ax_kernel_slot(k, dtypes[d], 3, dims), at, value, AX_SCALAR_NONE);
       k->ranged = 1;

@@ -277,6 +277,26 @@ static ax_ex chosen(ax_loop_kernel *kernel, ax_dtype dtype, const ax_ex arg[3]) 
   return rest != AX_NONE ? rest : rounded_down(kernel, dtype, arg);
 }
 
+/* --- Choices between what is loaded and 0 --- */
+
+/* Whether `guard` holds wherever `other` does. */
+static bool follows(const ax_loop_kernel *kernel, ax_ex guard, ax_ex other) {
+  const ax_expr *g = &kernel->exprs[guard], *o = &kernel->exprs[other];
+  if (guard == other) return true;
+  if (g->op == AX_SCALAR_AND) return follows(kernel, g->arg[0], other) && follows(kernel, g->arg[1], other);
+  return o->op == AX_SCALAR_AND && (follows(kernel, guard, o->arg[0]) || follows(kernel, guard, o->arg[1]));
+}
+
+/* Whether a node is 0 where a guard does not hold: loads are, under guards of which it is a part. */
+static bool is_zero_beside(const ax_loop_kernel *kernel, ax_ex node, ax_ex guard, int depth) {
+  enum { deepest = 4 };
+  const ax_expr *expr = &kernel->exprs[node];
+  if (expr->op == AX_LEAF_CONST) return expr->imm == 0;
+  if (expr->op == AX_LEAF_LOAD) return expr->arg[0] != AX_NONE && follows(kernel, guard, expr->arg[0]);
+  return expr->op == AX_SCALAR_SELECT && depth < deepest && is_zero_beside(kernel, expr->arg[1], guard, depth + 1) &&
+         is_zero_beside(kernel, expr->arg[2], guard, depth + 1);
+}
+
 /* --- All --- */
 
 ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, const ax_ex arg[3]) {
@@ -286,6 +306,8 @@ ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, cons
   const known a = number_of(kernel, arg[0]);
   int64_t bits;
   if (op == AX_SCALAR_SELECT && (a.is || arg[1] == arg[2])) return arg[a.is && a.i == 0 ? 2 : 1];
+  const ax_expr *other = op == AX_SCALAR_SELECT ? &kernel->exprs[arg[2]] : NULL;
+  if (other != NULL && other->op == AX_LEAF_CONST && other->imm == 0 && is_zero_beside(kernel, arg[1], arg[0], 0)) return arg[1];
   if (op == AX_SCALAR_SELECT) return chosen(kernel, dtype, arg);
   if (op == AX_SCALAR_SIGN && a.is) return ax_kernel_const(kernel, dtype, wrapped(dtype, a.i == 0 ? 0 : is_negative(dtype, a.i) ? UINT64_MAX : 1));
   if (op == AX_SCALAR_NOT && a.is && dtype == AX_BOOL) return ax_kernel_const(kernel, AX_BOOL, a.i == 0);

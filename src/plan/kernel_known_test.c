@@ -169,6 +169,26 @@ static void powers_of_two(void **state) {
   assert_int_equal(node(k, ax_kernel_op(k, AX_SCALAR_DIV, AX_F16, x, float_of(k, AX_F16, 2), AX_NONE)).op, AX_SCALAR_DIV);
 }
 
+/* Where what is loaded is 0 anyway, nothing is to be chosen. */
+static void zeros_beside_loads(void **state) {
+  (void)state;
+  ax_loop_kernel *k = kernel_of();
+  const int64_t dims[] = {5};
+  const uint32_t slot = ax_kernel_slot(k, AX_F32, 1, dims);
+  const ax_position at = {.dim = 0, .coef = 1, .dynamic = AX_NONE};
+  const ax_ex first = ax_kernel_inside(k, 0, 1, 0, 3), last = ax_kernel_inside(k, 0, 1, -1, 4), both = ax_kernel_both(k, first, last);
+  const ax_ex x = ax_kernel_load_where(k, slot, &at, both), y = ax_kernel_load_where(k, slot, &at, first), zero = ax_kernel_const(k, AX_F32, 0),
+              minus = ax_kernel_const(k, AX_F32, 0x80000000), free = ax_kernel_load(k, slot, &at);
+  const ax_ex is = ax_kernel_op(k, AX_SCALAR_LT, AX_BOOL, free, y, AX_NONE), one = ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, is, x, y);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, first, x, zero), x);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, both, x, zero), x);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, first, one, zero), one);
+  const ax_ex others[][2] = {{both, y}, {last, one}, {first, free}, {is, x}};
+  for (size_t i = 0; i < AX_COUNT(others); i++)
+    assert_int_equal(k->exprs[ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, others[i][0], others[i][1], zero)].op, AX_SCALAR_SELECT);
+  assert_int_equal(k->exprs[ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, first, x, minus)].op, AX_SCALAR_SELECT);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(bytes, test_arena_start, test_arena_end),
@@ -177,6 +197,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(what_is_left, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(conversions, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(powers_of_two, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(zeros_beside_loads, test_arena_start, test_arena_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

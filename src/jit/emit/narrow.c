@@ -59,10 +59,11 @@ static bool existing_offsets(const ax_nest_schedule *s, const bool *holds, const
   return some != INT64_MIN;
 }
 
-/* The last element that a guarded load reads in a block: it lies in the last row. */
+/* The last element that a guarded load reads in a block: it lies in the last row, or in the first if rows lie backwards. */
 static int64_t last_existing(const ax_nest_schedule *s, const ax_nest_access *access) {
   int64_t last = INT64_MIN;
-  for (uint32_t i = s->narrow * (s->lanes - 1); i < s->narrow * s->lanes; i++) {
+  const uint32_t row = access->stride[s->outer] > 0 ? s->lanes - 1 : 0;
+  for (uint32_t i = s->narrow * row; i < s->narrow * (row + 1); i++) {
     const int64_t offset = lane_offset(s, access, i / s->lanes, i % s->lanes);
     if (lane_exists(s, NULL, access->guard, i / s->lanes, i % s->lanes) && offset > last) last = offset;
   }
@@ -100,7 +101,7 @@ static uint64_t narrow_loops(const ax_nest_schedule *s) { return ((uint64_t)2 <<
 static double moves(const ax_nest_schedule *s, const ax_nest_access *access, bool store) {
   double cost = 0;
   const bool guarded = !store && access->guard != AX_NONE;
-  if ((ax_access_starts(s, access) & narrow_loops(s)) != 0 || (guarded && (access->moved != 0 || access->stride[s->outer] <= 0))) return -1;
+  if ((ax_access_starts(s, access) & narrow_loops(s)) != 0 || (guarded && (access->moved != 0 || access->stride[s->outer] == 0))) return -1;
   if (!store && access->stride[s->outer] == 0) return 0.5 * s->narrow;
   for (uint32_t l = s->outer; store && l < s->loop_count; l++)
     if (access->stride[l] == 0) return -1;
@@ -125,14 +126,23 @@ bool ax_is_guard(const ax_nest_schedule *s, ax_ex node) {
   return expr->op == AX_SCALAR_AND && expr->dtype == AX_BOOL && ax_is_guard(s, expr->arg[0]) && ax_is_guard(s, expr->arg[1]);
 }
 
-/* Whether all that conditions on indices do is to guard loads. */
+/* Whether a guard is the same for all columns of a row, so that a block of settled rows knows it. */
+static bool is_of_rows(const ax_nest_schedule *s, ax_ex guard) {
+  const ax_expr *expr = &s->kernel->exprs[guard];
+  if (expr->op == AX_SCALAR_AND) return is_of_rows(s, expr->arg[0]) && is_of_rows(s, expr->arg[1]);
+  return guarded_loop(s, expr) <= (int)s->outer;
+}
+
+/* Whether all that conditions on indices do is to guard loads, and to choose by rows. */
 static bool guards_only(const ax_nest_schedule *s) {
   const ax_loop_kernel *k = s->kernel;
   for (uint32_t i = 0; i < k->store_count; i++)
     if (ax_is_guard(s, k->stores[i].expr)) return false;
   for (ax_ex node = 0; node < k->expr_count; node++)
-    for (int i = 0; s->live[node] && !ax_is_guard(s, node) && i < ax_scalar_arity(k->exprs[node].op); i++)
-      if (ax_is_guard(s, k->exprs[node].arg[i])) return false;
+    for (int i = 0; s->live[node] && !ax_is_guard(s, node) && i < ax_scalar_arity(k->exprs[node].op); i++) {
+      const ax_ex arg = k->exprs[node].arg[i];
+      if (ax_is_guard(s, arg) && !(i == 0 && k->exprs[node].op == AX_SCALAR_SELECT && is_of_rows(s, arg))) return false;
+    }
   return true;
 }
 
@@ -144,7 +154,8 @@ double ax_narrow_cost(const ax_nest_schedule *s) {
     bool store = a >= s->kernel->expr_count, inside = !store && (s->deps[a] & narrow_loops(s)) != 0;
     if (!store && s->live[a] && ax_is_guard(s, a)) continue;
     if (!store && access->live && access->guard != AX_NONE && !ax_is_guard(s, access->guard)) return -1;
-    double each = access->live ? moves(s, access, store) : inside && s->live[a] ? 0.5 * s->narrow : 0;
+    const bool before = !store && !inside && access->guard != AX_NONE; /* computed once, under its guard, before the blocks */
+    double each = before ? 0 : access->live ? moves(s, access, store) : inside && s->live[a] ? 0.5 * s->narrow : 0;
     if (each < 0) return -1;
     cost += each;
   }

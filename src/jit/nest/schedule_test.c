@@ -537,6 +537,28 @@ static void padded_short_rows_are_narrow(void **state) {
   }
 }
 
+/* Pictures of three colours, turned and padded above and below with themselves: conditions on rows choose, and rows lie backwards. */
+static void turned_short_rows_are_narrow(void **state) {
+  const int64_t dims[] = {40, 32, 3}, from[] = {32, 32, 3};
+  (void)state;
+  ax_arena arena = {0};
+  ax_nest_schedule *schedule;
+  ax_position at[3];
+  ax_loop_kernel *k = ax_kernel_create(&arena, 3, 0, dims);
+  ax_at_identity(at, 3);
+  const uint32_t slot = ax_kernel_slot(k, AX_F32, 3, from);
+  const ax_ex inside = ax_kernel_inside(k, 0, 1, -4, 32), above = ax_kernel_inside(k, 0, 1, 0, 4);
+  at[0].offset = -4, at[1].coef = -1, at[1].offset = 31;
+  const ax_ex middle = ax_kernel_load_where(k, slot, at, inside);
+  at[0].coef = -1, at[0].offset = 4;
+  const ax_ex value = ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, above, ax_kernel_load_where(k, slot, at, above), middle);
+  ax_at_identity(at, 3);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 3, dims), at, value, AX_SCALAR_NONE);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, true, &schedule), AX_OK);
+  assert_int_equal(schedule->shape, AX_NEST_NARROW);
+  ax_arena_deinit(&arena);
+}
+
 /* y[i, j] = f(x[i, j]) + b[i] in f32: whether several rows go into a vector. */
 static bool rows_are_narrow(int64_t rows, int64_t columns, ax_scalar f, bool often) {
   ax_arena arena = {0};
@@ -611,6 +633,7 @@ int main(void) {
       cmocka_unit_test(guarded_dimensions_merge_with_those_inside_of_them),
       cmocka_unit_test(narrow_floats_that_are_only_moved_are_bits),
       cmocka_unit_test(padded_short_rows_are_narrow),
+      cmocka_unit_test(turned_short_rows_are_narrow),
       cmocka_unit_test(short_rows_are_narrow_where_there_are_enough),
       cmocka_unit_test(columns_of_narrow_arrays_are_narrow),
       cmocka_unit_test(levels_count_from_the_innermost_loop),
