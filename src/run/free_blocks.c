@@ -18,6 +18,7 @@ void ax_spare_put(ax_spare *spare, uint32_t size, ax_pool_block *block) {
   else spare->oldest = block;
   spare->newest = block;
   spare->bytes += block->bytes;
+  if (block->bytes >= AX_HUGE_BLOCK) spare->huge += block->bytes;
 }
 
 static ax_pool_block *take_out(ax_spare *spare, ax_pool_block *block) {
@@ -29,6 +30,7 @@ static ax_pool_block *take_out(ax_spare *spare, ax_pool_block *block) {
   if (block->older != NULL) block->older->newer = block->newer;
   else spare->oldest = block->newer;
   spare->bytes -= block->bytes;
+  if (block->bytes >= AX_HUGE_BLOCK) spare->huge -= block->bytes;
   return block;
 }
 
@@ -47,6 +49,18 @@ ax_pool_block *ax_spare_take_oldest(ax_spare *spare, size_t bytes) {
   ax_pool_block *taken = NULL;
   while (spare->bytes > bytes) {
     ax_pool_block *block = take_out(spare, spare->oldest);
+    block->next = taken;
+    taken = block;
+  }
+  return taken;
+}
+
+ax_pool_block *ax_spare_take_huge(ax_spare *spare, size_t bytes) {
+  ax_pool_block *taken = NULL;
+  for (ax_pool_block *block = spare->oldest, *newer; block != NULL && spare->bytes > bytes && spare->huge > 0; block = newer) {
+    newer = block->newer;
+    if (block->bytes < AX_HUGE_BLOCK) continue;
+    (void)take_out(spare, block);
     block->next = taken;
     taken = block;
   }

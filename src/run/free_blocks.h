@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-enum { AX_LARGE_SIZES = 47 * 64, AX_LARGE_WORDS = AX_LARGE_SIZES / 64 };
+enum { AX_LARGE_SIZES = 47 * 64, AX_LARGE_WORDS = AX_LARGE_SIZES / 64, AX_HUGE_BLOCK = 32 << 20 };
 
 typedef struct ax_pool_block { /* at the beginning of free memory */
   struct ax_pool_block *next, *chain; /* chain: the next chain, in the first block of each */
@@ -21,7 +21,7 @@ typedef struct ax_pool_block { /* at the beginning of free memory */
 typedef struct ax_spare { /* zero to start */
   ax_pool_block *blocks[AX_LARGE_SIZES]; /* those freed last come first */
   ax_pool_block *oldest, *newest;
-  size_t bytes; /* of all */
+  size_t bytes, huge; /* of all; of those of AX_HUGE_BLOCK bytes or more */
 } ax_spare;
 
 void ax_spare_put(ax_spare *spare, uint32_t size, ax_pool_block *block);
@@ -31,6 +31,8 @@ ax_pool_block *ax_spare_take(ax_spare *spare, uint32_t size, size_t bytes);
 ax_pool_block *ax_spare_take_any(ax_spare *spare, uint32_t size);
 /* Takes the oldest ones, until no more than `bytes` are left. Returns a list of them, linked by `next`. */
 ax_pool_block *ax_spare_take_oldest(ax_spare *spare, size_t bytes);
+/* The same of huge ones alone, until no more than `bytes` of all are left or there are no more of them. */
+ax_pool_block *ax_spare_take_huge(ax_spare *spare, size_t bytes);
 
 typedef struct ax_fitting { /* zero to start */
   ax_pool_block *blocks[AX_LARGE_SIZES];

@@ -231,17 +231,28 @@ static void *make_large(ax_pool *pool, size_t bytes, bool is_larger) {
 }
 
 /* Ends what alloc_large and borrow_large begin, with the lock held: gives the free block that they found, or one of so many fresh bytes, for which
-   `small` makes room. */
-static void *give_large(ax_pool *pool, ax_use *counts, ax_pool_block *block, ax_pool_block *small, size_t bytes, bool is_larger) {
-  if (small != NULL) pool->bytes_now -= small->bytes;
+   `gone` make room. */
+static void *give_large(ax_pool *pool, ax_use *counts, ax_pool_block *block, ax_pool_block *gone, size_t bytes, bool is_larger) {
+  pool->bytes_now -= bytes_of(gone);
   if (block == NULL) count(pool, bytes);
   else use(counts, bytes);
   pthread_mutex_unlock(&pool->lock);
+  release(pool, &gone);
   if (block != NULL) return block;
-  if (small != NULL) pool->source->free(small, small->bytes);
   void *memory = make_large(pool, bytes, is_larger);
   if (memory != NULL) use_fresh(pool, counts, bytes);
   return memory;
+}
+
+/* Free huge blocks that are too many once so many fresh bytes are in use. */
+static ax_pool_block *take_huge(ax_pool *pool, size_t bytes) { /* with the lock held */
+  const size_t in_use = pool->large.now + bytes, most = pool->large.most > in_use ? pool->large.most : in_use;
+  return pool->source->shared ? NULL : ax_spare_take_huge(&pool->spare, most - in_use + AX_POOL_SPARE);
+}
+
+static ax_pool_block *one(ax_pool_block *block) {
+  if (block != NULL) block->next = NULL;
+  return block;
 }
 
 static void *alloc_large(ax_pool *pool, size_t bytes) {
@@ -249,10 +260,15 @@ static void *alloc_large(ax_pool *pool, size_t bytes) {
   size_t most = bytes;
   const uint32_t size = round_to_size(&most) - AX_POCKET_SIZES;
   pthread_mutex_lock(&pool->lock);
-  ax_pool_block *block = take_large(pool, size, exact);
-  ax_pool_block *small = block == NULL ? ax_spare_take_any(&pool->spare, size) : NULL;
-  const size_t taken = block != NULL ? block->bytes : small != NULL ? most : exact;
-  return give_large(pool, &pool->large, block, small, taken, taken != exact);
+  ax_pool_block *block = take_large(pool, size, exact), *gone = NULL;
+  if (block == NULL) gone = one(ax_spare_take_any(&pool->spare, size));
+  const size_t taken = block != NULL ? block->bytes : gone != NULL ? most : exact;
+  if (block == NULL) {
+    ax_pool_block *huge = take_huge(pool, taken);
+    if (gone != NULL) gone->next = huge;
+    else gone = huge;
+  }
+  return give_large(pool, &pool->large, block, gone, taken, taken != exact);
 }
 
 /* As many bytes as its size has at most. If no free block is large enough, one that is too small makes room. */
@@ -264,7 +280,7 @@ static void *borrow_large(ax_pool *pool, size_t bytes) {
     put_fitting(pool, block);
     block = NULL;
   }
-  ax_pool_block *small = block == NULL ? ax_fitting_take_below(&pool->fitting, size) : NULL;
+  ax_pool_block *small = block == NULL ? one(ax_fitting_take_below(&pool->fitting, size)) : NULL;
   return give_large(pool, &pool->borrowed, block, small, bytes, false);
 }
 

@@ -12,7 +12,9 @@
 
    Of large blocks that are free no more bytes are kept than were ever in use at a time, and AX_POOL_SPARE: beyond that those which have
    been free for longest go back to the system. So a program of which each call has the sizes of the one before touches no fresh
-   memory, and programs of many sizes, one after the other, do not keep the memory of all.
+   memory, and programs of many sizes, one after the other, do not keep the memory of all. Where fresh memory is needed, huge blocks
+   that are free make room for it, so that with them no more is held than was ever in use at a time, and AX_POOL_SPARE: a C library
+   gives such blocks back at once.
 
    Memory is borrowed for as long as a run is going on. Large blocks of it serve any size for which they are large enough, and where
    none is, a smaller one goes back to the system: of the temporaries of many programs that run in turn those of the largest

@@ -169,6 +169,40 @@ static void many_sizes_are_not_all_kept(void **state) {
   end_pool(pool);
 }
 
+/* The same bytes in few blocks, then in many: no more are held than are in use. Where the same sizes come again, nothing is given back. */
+static void huge_blocks_make_room(void **state) {
+  (void)state;
+  enum { all = 512 << 20, parts = 16 };
+  ax_pool *pool = new_pool();
+  void *blocks[parts], *before[parts];
+  for (int count = 1; count <= parts; count *= 2)
+    for (int round = 0; round < 3; round++) {
+      for (int i = 0; i < count; i++) TEST_OK(ax_pool_alloc(pool, (size_t)all / (size_t)count, &blocks[i]));
+      assert_true(taken(pool) <= (size_t)all + AX_POOL_SPARE);
+      for (int i = 0; round > 0 && i < count; i++) {
+        bool is = false;
+        for (int k = 0; k < count; k++) is = is || before[k] == blocks[i];
+        assert_true(is);
+      }
+      for (int i = 0; i < count; i++) ax_pool_free(pool, before[i] = blocks[i], (size_t)all / (size_t)count);
+    }
+  end_pool(pool);
+}
+
+/* Smaller ones are left for sizes that come in turn. */
+static void smaller_blocks_stay(void **state) {
+  (void)state;
+  enum { first = 24 << 20, second = 25 << 20 };
+  ax_pool *pool = new_pool();
+  void *blocks[2];
+  TEST_OK(ax_pool_alloc(pool, first, &blocks[0]));
+  ax_pool_free(pool, blocks[0], first);
+  TEST_OK(ax_pool_alloc(pool, second, &blocks[1]));
+  ax_pool_free(pool, blocks[1], second);
+  assert_int_equal(taken(pool), first + second);
+  end_pool(pool);
+}
+
 /* Blocks of one size are all kept if they were in use at the same time, and come again. */
 static void what_was_in_use_is_kept(void **state) {
   (void)state;
@@ -338,6 +372,7 @@ int main(void) {
       cmocka_unit_test(little_is_wasted),      cmocka_unit_test(warm),
       cmocka_unit_test(sizes_that_vary),       cmocka_unit_test(freed_by_others),
       cmocka_unit_test(at_once),               cmocka_unit_test(many_sizes_are_not_all_kept),
+      cmocka_unit_test(huge_blocks_make_room), cmocka_unit_test(smaller_blocks_stay),
       cmocka_unit_test(what_was_in_use_is_kept), cmocka_unit_test(borrowed_blocks_fit_all),
       cmocka_unit_test(borrowed_in_turn),      cmocka_unit_test(large_blocks_that_small_ones_have),
       cmocka_unit_test(free_blocks_make_room), cmocka_unit_test(little_is_borrowed),
