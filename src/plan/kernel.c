@@ -7,6 +7,7 @@
 #include "ir/text.h"
 #include "plan/index_map.h"
 #include "plan/kernel_known.h"
+#include "plan/kernel_range.h"
 
 ax_loop_kernel *ax_kernel_create(ax_arena *arena, uint32_t rank, uint32_t reduce_rank, const int64_t *dims) {
   ax_loop_kernel *kernel = ax_arena_alloc(arena, sizeof *kernel);
@@ -132,6 +133,7 @@ static bool reserve_table(ax_loop_kernel *kernel) {
 /* Copies a node that is not there yet. */
 static ax_ex add_fresh(ax_loop_kernel *kernel, const ax_expr *expr) {
   ax_expr fresh = *expr;
+  fresh.range = ax_kernel_range_of(kernel, expr);
   if (expr->at != NULL) {
     fresh.at = ax_arena_copy(kernel->arena, expr->at, ax_expr_positions(kernel, expr) * sizeof expr->at[0]);
     kernel->failed = fresh.at == NULL;

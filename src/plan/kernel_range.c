@@ -3,8 +3,6 @@
 #include "ir/dtype.h"
 #include "ir/number.h"
 
-enum { deepest = 8 }; /* nodes */
-
 static const ax_integers unknown = {0};
 
 static ax_integers between(int64_t low, int64_t high) { return (ax_integers){true, low, high}; }
@@ -102,7 +100,9 @@ typedef struct given {
   ax_integers x;
 } given;
 
-static ax_integers range_of(const ax_loop_kernel *kernel, ax_ex node, given given, int depth);
+static ax_integers operand(const ax_loop_kernel *kernel, ax_ex node, given given) {
+  return node == given.node ? given.x : kernel->exprs[node].range;
+}
 
 /* Numbers of x of which x < limit (below) or x >= limit. */
 static ax_integers bounded(ax_integers x, int64_t limit, bool below) {
@@ -111,23 +111,10 @@ static ax_integers bounded(ax_integers x, int64_t limit, bool below) {
   return x.high >= limit ? between(x.low > limit ? x.low : limit, x.high) : x;
 }
 
-/* A choice by x < number, as an index that counts from the end is made one that does not: each side knows what x is then. */
-static ax_integers chosen(const ax_loop_kernel *kernel, const ax_expr *expr, given given, int depth) {
-  const ax_expr *by = &kernel->exprs[expr->arg[0]];
-  struct given sides[2] = {given, given};
-  if (by->op == AX_SCALAR_LT && given.node == AX_NONE) {
-    const ax_integers x = range_of(kernel, by->arg[0], given, depth + 1), limit = range_of(kernel, by->arg[1], given, depth + 1);
-    for (int below = 0; limit.is && limit.low == limit.high && below < 2; below++)
-      sides[below] = (struct given){by->arg[0], bounded(x, limit.low, below != 0)};
-  }
-  return united(range_of(kernel, expr->arg[1], sides[1], depth + 1), range_of(kernel, expr->arg[2], sides[0], depth + 1));
-}
-
-/* Of one operation, before it wraps. */
-static ax_integers result_of(const ax_loop_kernel *kernel, const ax_expr *expr, given given, int depth) {
+/* Of one operation but a choice, before it wraps. */
+static ax_integers result_of(const ax_loop_kernel *kernel, const ax_expr *expr, given given) {
   ax_integers arg[2] = {unknown, unknown};
-  if (expr->op == AX_SCALAR_SELECT) return chosen(kernel, expr, given, depth);
-  for (int i = 0; i < ax_scalar_arity(expr->op) && i < 2; i++) arg[i] = range_of(kernel, expr->arg[i], given, depth + 1);
+  for (int i = 0; i < ax_scalar_arity(expr->op) && i < 2; i++) arg[i] = operand(kernel, expr->arg[i], given);
   const ax_integers a = arg[0], b = arg[1];
   const int64_t bits = ax_dtype_get(expr->dtype)->bits;
   switch (expr->op) {
@@ -158,20 +145,35 @@ static ax_integers result_of(const ax_loop_kernel *kernel, const ax_expr *expr, 
   }
 }
 
-static ax_integers range_of(const ax_loop_kernel *kernel, ax_ex node, given given, int depth) {
+/* A side of a choice, where one node is given; its own operands may be that node. */
+static ax_integers side_of(const ax_loop_kernel *kernel, ax_ex node, given given) {
   const ax_expr *expr = &kernel->exprs[node];
-  if (expr->dtype == AX_BOOL || !ax_is_exact(expr->dtype)) return unknown;
   if (node == given.node) return given.x;
+  const bool uses = expr->op < AX_SCALAR_COUNT && expr->op != AX_SCALAR_SELECT && (expr->arg[0] == given.node || expr->arg[1] == given.node);
+  return uses && given.node != AX_NONE ? within(expr->dtype, result_of(kernel, expr, given)) : expr->range;
+}
+
+/* A choice by x < number, as an index that counts from the end is made one that does not: each side knows what x is then. */
+static ax_integers chosen(const ax_loop_kernel *kernel, const ax_expr *expr) {
+  const ax_expr *by = &kernel->exprs[expr->arg[0]];
+  given sides[2] = {{.node = AX_NONE}, {.node = AX_NONE}};
+  if (by->op == AX_SCALAR_LT) {
+    const ax_integers x = kernel->exprs[by->arg[0]].range, limit = kernel->exprs[by->arg[1]].range;
+    for (int below = 0; limit.is && limit.low == limit.high && below < 2; below++)
+      sides[below] = (given){by->arg[0], bounded(x, limit.low, below != 0)};
+  }
+  return united(side_of(kernel, expr->arg[1], sides[1]), side_of(kernel, expr->arg[2], sides[0]));
+}
+
+ax_integers ax_kernel_range_of(const ax_loop_kernel *kernel, const ax_expr *expr) {
+  if (expr->dtype == AX_BOOL || !ax_is_exact(expr->dtype)) return unknown;
   switch ((int)expr->op) {
     case AX_LEAF_CONST: {
       const int64_t number = ax_number_load(expr->dtype, &expr->imm, 0).i;
       return expr->dtype == AX_U64 && number < 0 ? unknown : of_number(number);
     }
     case AX_LEAF_INDEX: return between(0, kernel->dims[expr->imm] > 0 ? kernel->dims[expr->imm] - 1 : 0);
-    default:
-      if (expr->op >= AX_SCALAR_COUNT || depth == deepest) return all_of(expr->dtype);
-      return within(expr->dtype, result_of(kernel, expr, given, depth));
+    case AX_SCALAR_SELECT: return within(expr->dtype, chosen(kernel, expr));
+    default: return expr->op < AX_SCALAR_COUNT ? within(expr->dtype, result_of(kernel, expr, (given){.node = AX_NONE})) : all_of(expr->dtype);
   }
 }
-
-ax_integers ax_kernel_range(const ax_loop_kernel *kernel, ax_ex node) { return range_of(kernel, node, (given){.node = AX_NONE}, 0); }

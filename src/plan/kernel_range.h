@@ -5,13 +5,8 @@
 
 #include "plan/kernel.h"
 
-/* low .. high, both included, as numbers of the node's dtype. is: false if nothing is known, as of bools, floats and large u64. */
-typedef struct ax_integers {
-  bool is;
-  int64_t low, high;
-} ax_integers;
-
-/* Looks a few nodes deep. */
-ax_integers ax_kernel_range(const ax_loop_kernel *kernel, ax_ex node);
+/* Of a node that is being added, whose operands are there. */
+ax_integers ax_kernel_range_of(const ax_loop_kernel *kernel, const ax_expr *expr);
+static inline ax_integers ax_kernel_range(const ax_loop_kernel *kernel, ax_ex node) { return kernel->exprs[node].range; }
 
 #endif
