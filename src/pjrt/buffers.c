@@ -28,7 +28,7 @@ static size_t bytes_of(const ax_type *type) { return (size_t)ax_type_elems(type)
 /* --- Objects --- */
 
 static ax_pjrt_error *create(const ax_type *type, ax_pjrt_memory *memory, ax_pjrt_buffer **out) {
-  ax_pjrt_buffer *buffer = *out = ax_calloc(1, sizeof *buffer);
+  ax_pjrt_buffer *buffer = *out = ax_calloc_plain(sizeof *buffer);
   if (buffer == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a buffer");
   buffer->client = memory->device->client;
   buffer->memory = memory;
@@ -398,7 +398,7 @@ ax_pjrt_error *ax_pjrt_do_client_buffer_from_host_buffer(ax_pjrt_client_buffer_f
   AX_PJRT_TRY(read_layout(args->layout, &type, &order));
   if (args->stride_count != 0 && args->stride_count != args->rank)
     return ax_pjrt_fail(AX_PJRT_INVALID_ARGUMENT, "%zu strides for %zu dimensions", args->stride_count, args->rank);
-  AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(memory->device->description.id, &where)));
+  AX_PJRT_TRY(ax_pjrt_alone(memory->device, &where));
   ax_pjrt_error *error = from_host(args, where, &type, &array);
   ax_sharding_release(where);
   if (error == NULL) error = ax_pjrt_buffer_of(array, memory, &args->value);
@@ -437,7 +437,7 @@ ax_pjrt_error *ax_pjrt_do_client_create_view_of_device_buffer(ax_pjrt_client_cre
   args->value = NULL;
   AX_PJRT_TRY(type_of(args->element, args->dims, args->rank, &type));
   AX_PJRT_TRY(place_of(args->of, args->device, AX_PJRT_HAS(args, memory) ? args->memory : NULL, &memory));
-  AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(memory->device->description.id, &where)));
+  AX_PJRT_TRY(ax_pjrt_alone(memory->device, &where));
   ax_pjrt_error *error = view(args, where, &type, &array);
   ax_sharding_release(where);
   if (error == NULL) error = ax_pjrt_buffer_of(array, memory, &args->value);
@@ -602,7 +602,7 @@ static ax_pjrt_error *copy_to(ax_pjrt_buffer *from, ax_pjrt_memory *memory, ax_p
   ax_sharding *where;
   *out = NULL;
   AX_PJRT_TRY(ax_pjrt_buffer_array(from, &array));
-  ax_pjrt_error *error = ax_pjrt_status(ax_sharding_single(memory->device->description.id, &where));
+  ax_pjrt_error *error = ax_pjrt_alone(memory->device, &where);
   if (error == NULL) {
     error = ax_pjrt_status(ax_array_copy_to(array, where, &copy));
     ax_sharding_release(where);

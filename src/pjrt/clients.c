@@ -88,9 +88,21 @@ static void make_device(ax_pjrt_client *client, size_t index) {
   client->topology.descriptions[index] = &device->description;
 }
 
+/* Made once: every argument that comes from the host asks for it. */
+ax_pjrt_error *ax_pjrt_alone(ax_pjrt_device *device, ax_sharding **out) {
+  ax_sharding *none = NULL, *made;
+  if ((*out = ax_sharding_retain(atomic_load(&device->alone))) != NULL) return NULL;
+  AX_PJRT_TRY(ax_pjrt_status(ax_sharding_single(device->description.id, &made)));
+  *out = ax_sharding_retain(made);
+  if (!atomic_compare_exchange_strong(&device->alone, &none, made)) ax_sharding_release(made); /* another thread was first */
+  return NULL;
+}
+
 static void destroy(ax_pjrt_client *client) {
-  for (size_t i = 0; client->devices != NULL && i < client->device_count; i++)
+  for (size_t i = 0; client->devices != NULL && i < client->device_count; i++) {
     for (int k = 0; k < AX_PJRT_MEMORIES && client->devices[i].client != NULL; k++) free_memory(&client->devices[i].memory[k]);
+    ax_sharding_release(atomic_load(&client->devices[i].alone));
+  }
   ax_runtime_release(client->runtime);
   ax_free(client->topology.descriptions);
   ax_free(client->memory_list);

@@ -22,7 +22,7 @@ struct ax_pjrt_event {
 };
 
 static ax_pjrt_event *create(void) {
-  ax_pjrt_event *event = ax_calloc(1, sizeof *event);
+  ax_pjrt_event *event = ax_calloc_plain(sizeof *event);
   if (event == NULL) return NULL;
   atomic_init(&event->references, 1);
   pthread_mutex_init(&event->lock, NULL);

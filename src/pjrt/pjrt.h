@@ -62,6 +62,7 @@ struct ax_pjrt_device {
   ax_pjrt_device_description description;
   ax_pjrt_memory memory[AX_PJRT_MEMORIES];
   ax_pjrt_memory *memories[AX_PJRT_MEMORIES];
+  _Atomic(ax_sharding *) alone; /* arrays on this device alone; NULL: none has been made yet (ax_pjrt_alone) */
 };
 
 struct ax_pjrt_topology {
@@ -116,6 +117,8 @@ struct ax_pjrt_buffer {
 };
 
 /* Takes the array over. */
+/* How arrays lie on this device alone. ax_sharding_release. */
+ax_pjrt_error *ax_pjrt_alone(ax_pjrt_device *device, ax_sharding **out);
 ax_pjrt_error *ax_pjrt_buffer_of(ax_array *array, ax_pjrt_memory *memory, ax_pjrt_buffer **out);
 /* A buffer of this type for what the device has of a result, which need not be ready; retains it. is_there: the result lies on the
    device, and on no other one that has all of it. */

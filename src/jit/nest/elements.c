@@ -5,7 +5,7 @@
 #include "ir/program.h"
 #include "plan/kernel_rewrite.h"
 
-enum { most_steps = 16, most_in_all = 64 }; /* steps of a kernel; elements of all places together */
+enum { most_steps = 16, most_in_all = 256 }; /* steps of a kernel; elements of all places together */
 
 typedef struct finder {
   const ax_fused_loop *loop;
