@@ -126,7 +126,8 @@ static void mask_first(ax_nest *nest, LLVMValueRef mask, LLVMValueRef present) {
 
 /* Whether every iteration may run under a mask at little cost: one body then serves whole vectors and remainders alike, which
    halves the time to compile. Not for much data: masked stores of whole cache lines still fetch them first. Nor where the
-   body does so little that making the mask counts. */
+   body does so little that making the mask counts, or stores elements apart, as the parts of complex numbers are: whole vectors of these
+   go together (woven.c), and under a mask each element alone. */
 static bool masks_are_cheap(const ax_nest *nest) {
   const ax_nest_schedule *schedule = nest->schedule;
   if (nest->cg.vector_bytes < 64 || schedule->work > most_masked) return false;
@@ -138,7 +139,8 @@ static bool masks_are_cheap(const ax_nest *nest) {
          near = ((stride >= -1 && stride <= 1) || ax_stride_picks(stride, schedule->lanes) ||
                  ax_nest_schedule_in_columns(schedule, a, schedule->vector)) &&
                 !ax_access_is_moved(access, schedule->vector);
-    if (access->live && short_element && !near) return false;
+    const bool apart = a >= schedule->kernel->expr_count && (stride < -1 || stride > 1);
+    if (access->live && ((short_element && !near) || apart)) return false;
   }
   return true;
 }
