@@ -1,5 +1,5 @@
-/* Ranges of integers, and the operations that kernels leave out or make shorter because of them, against evaluation: of operations
-   drawn at random on all dtypes, and of the forms that // and %, indices and their bounds have. */
+/* Ranges of integers, and the operations that kernels leave out or make shorter because of them, against evaluation: of
+   operations drawn at random on all dtypes, and of the forms that // and %, indices and their bounds have. */
 #include "plan/kernel_range.h"
 
 #include "ir/number.h"
@@ -80,10 +80,14 @@ static uint32_t number(pool *p, ax_dtype dtype, int64_t value) {
 static int64_t some_bits(test_random *random) {
   const uint64_t bits = test_random_bits(random);
   switch (test_random_below(random, 4)) {
-    case 0: return (int64_t)bits;
-    case 1: return test_random_below(random, 2) != 0 ? INT64_MAX >> (bits % 64) : INT64_MIN >> (bits % 64);
-    case 2: return (int64_t)(UINT64_C(1) << (bits % 64));
-    default: return test_random_below(random, 41) - 20;
+    case 0:
+      return (int64_t)bits;
+    case 1:
+      return test_random_below(random, 2) != 0 ? INT64_MAX >> (bits % 64) : INT64_MIN >> (bits % 64);
+    case 2:
+      return (int64_t)(UINT64_C(1) << (bits % 64));
+    default:
+      return test_random_below(random, 41) - 20;
   }
 }
 
@@ -121,21 +125,40 @@ static uint32_t some(pool *p, ax_dtype dtype) {
 }
 
 static void one_operation(pool *p) {
-  static const ax_scalar ops[] = {AX_SCALAR_ADD, AX_SCALAR_SUB, AX_SCALAR_MUL, AX_SCALAR_DIV, AX_SCALAR_REM, AX_SCALAR_MIN, AX_SCALAR_MAX,
-                                  AX_SCALAR_NEG, AX_SCALAR_ABS, AX_SCALAR_SIGN, AX_SCALAR_AND, AX_SCALAR_OR, AX_SCALAR_XOR,
-                                  AX_SCALAR_NOT, AX_SCALAR_SHIFT_LEFT, AX_SCALAR_SHIFT_RIGHT_LOGICAL, AX_SCALAR_SHIFT_RIGHT_ARITHMETIC,
-                                  AX_SCALAR_POPULATION_COUNT, AX_SCALAR_CLZ, AX_SCALAR_CTZ},
+  static const ax_scalar ops[] = {AX_SCALAR_ADD,
+                                  AX_SCALAR_SUB,
+                                  AX_SCALAR_MUL,
+                                  AX_SCALAR_DIV,
+                                  AX_SCALAR_REM,
+                                  AX_SCALAR_MIN,
+                                  AX_SCALAR_MAX,
+                                  AX_SCALAR_NEG,
+                                  AX_SCALAR_ABS,
+                                  AX_SCALAR_SIGN,
+                                  AX_SCALAR_AND,
+                                  AX_SCALAR_OR,
+                                  AX_SCALAR_XOR,
+                                  AX_SCALAR_NOT,
+                                  AX_SCALAR_SHIFT_LEFT,
+                                  AX_SCALAR_SHIFT_RIGHT_LOGICAL,
+                                  AX_SCALAR_SHIFT_RIGHT_ARITHMETIC,
+                                  AX_SCALAR_POPULATION_COUNT,
+                                  AX_SCALAR_CLZ,
+                                  AX_SCALAR_CTZ},
                          compare[] = {AX_SCALAR_EQ, AX_SCALAR_NE, AX_SCALAR_LT, AX_SCALAR_LE, AX_SCALAR_GT, AX_SCALAR_GE};
   const ax_dtype dtype = some_dtype(&p->random), other = some_dtype(&p->random);
   const uint32_t a = some(p, dtype), b = some(p, dtype);
   switch (test_random_below(&p->random, 4)) {
-    case 0: operation(p, AX_SCALAR_CONVERT, other, a, 0, 0); return;
+    case 0:
+      operation(p, AX_SCALAR_CONVERT, other, a, 0, 0);
+      return;
     case 1: {
       const uint32_t by = operation(p, compare[test_random_below(&p->random, AX_COUNT(compare))], AX_BOOL, a, b, 0);
       operation(p, AX_SCALAR_SELECT, dtype, by, some(p, dtype), some(p, dtype));
       return;
     }
-    default: operation(p, ops[test_random_below(&p->random, AX_COUNT(ops))], dtype, a, b, 0);
+    default:
+      operation(p, ops[test_random_below(&p->random, AX_COUNT(ops))], dtype, a, b, 0);
   }
 }
 
@@ -159,8 +182,10 @@ static uint32_t floor_of(pool *p, ax_dtype dtype, uint32_t x, uint32_t by) {
 
 static uint32_t modulo(pool *p, ax_dtype dtype, uint32_t x, uint32_t by) {
   const uint32_t zero = number(p, dtype, 0), rest = operation(p, AX_SCALAR_REM, dtype, x, by, 0);
-  const uint32_t below = operation(p, AX_SCALAR_LT, AX_BOOL, rest, zero, 0), other = operation(p, AX_SCALAR_LT, AX_BOOL, by, zero, 0);
-  const uint32_t apart = operation(p, AX_SCALAR_NE, AX_BOOL, below, other, 0), is = operation(p, AX_SCALAR_NE, AX_BOOL, rest, zero, 0);
+  const uint32_t below = operation(p, AX_SCALAR_LT, AX_BOOL, rest, zero, 0),
+                 other = operation(p, AX_SCALAR_LT, AX_BOOL, by, zero, 0);
+  const uint32_t apart = operation(p, AX_SCALAR_NE, AX_BOOL, below, other, 0),
+                 is = operation(p, AX_SCALAR_NE, AX_BOOL, rest, zero, 0);
   return operation(p, AX_SCALAR_SELECT, dtype, operation(p, AX_SCALAR_AND, AX_BOOL, apart, is, 0),
                    operation(p, AX_SCALAR_ADD, dtype, rest, by, 0), rest);
 }
@@ -192,7 +217,10 @@ static void of_indices(void **state) {
     const uint32_t quotient = floor_of(p, AX_S64, i, divisor), rest = modulo(p, AX_S64, i, divisor);
     const bool digits = (by & (by - 1)) == 0;
     assert_int_equal(op_of(p, quotient), by == 1 ? AX_LEAF_INDEX : digits ? AX_SCALAR_SHIFT_RIGHT_LOGICAL : AX_SCALAR_DIV);
-    assert_int_equal(op_of(p, rest), by == 1 ? AX_LEAF_CONST : by >= extent ? AX_LEAF_INDEX : digits ? AX_SCALAR_AND : AX_SCALAR_REM);
+    assert_int_equal(op_of(p, rest), by == 1        ? AX_LEAF_CONST
+                                     : by >= extent ? AX_LEAF_INDEX
+                                     : digits       ? AX_SCALAR_AND
+                                                    : AX_SCALAR_REM);
   }
 }
 
@@ -223,8 +251,8 @@ static void bounds(void **state) {
       if (which == 2) x = operation(p, AX_SCALAR_CONVERT, AX_S64, x, 0, 0);
       const uint32_t low = operation(p, AX_SCALAR_GE, AX_BOOL, x, number(p, dtype, 0), 0),
                      high = operation(p, AX_SCALAR_LE, AX_BOOL, x, number(p, dtype, some_bits(&p->random) & INT32_MAX), 0);
-      const uint32_t both = seed % 2 != 0 ? operation(p, AX_SCALAR_AND, AX_BOOL, low, high, 0)
-                                          : operation(p, AX_SCALAR_AND, AX_BOOL, high, low, 0);
+      const uint32_t both =
+          seed % 2 != 0 ? operation(p, AX_SCALAR_AND, AX_BOOL, low, high, 0) : operation(p, AX_SCALAR_AND, AX_BOOL, high, low, 0);
       if (op_of(p, high) != AX_SCALAR_LE) continue; /* always so */
       assert_int_equal(op_of(p, both), AX_SCALAR_LE);
       assert_int_equal(p->kernel->exprs[p->kernel->exprs[p->node[both]].arg[0]].dtype, which == 1 ? AX_U64 : AX_U32);
@@ -232,7 +260,7 @@ static void bounds(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random),  cmocka_unit_test(divisions), cmocka_unit_test(of_indices),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(divisions), cmocka_unit_test(of_indices),
                                      cmocka_unit_test(from_the_end), cmocka_unit_test(bounds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,9 @@
    waits or is awaited. Either one device computes it for all devices that share the results, or each computes it for itself. The
    instructions stay in the list behind the LOOP, which has the fused loop and performs all of them at once.
 
-   An operand can be held in registers if it is the whole of an allocation of few elements. No other allocation's bytes are read
-   through it, and allocations in the same memory live before it or after it. Its lifetime says whether its value is needed before
+   An operand can be held in registers if it is the whole of an allocation of few elements, or a part of one of very few that may be
+   held element by element. No other allocation's bytes are read through it, and allocations in the same memory live before it or
+   after it. What an inner loop goes through element by element stays in memory. Its lifetime says whether its value is needed before
    the fused loop's first step, and wanted after its last. */
 #include <string.h>
 
@@ -80,7 +81,8 @@ static bool wanted_after(const maker *m, uint32_t allocation) {
 static bool is_part(const maker *m, const ax_buffer *buffer, ax_dtype dtype, uint32_t *first) {
   const ax_buffer *allocation = &m->a->plan->buffers[buffer->allocation];
   const int64_t bytes = (int64_t)ax_dtype_bytes(dtype);
-  if (allocation->type.dtype != dtype || buffer->type.dtype != dtype || ax_type_elems(&allocation->type) > AX_FUSED_LOOP_ELEMENTS) return false;
+  if (allocation->type.dtype != dtype || buffer->type.dtype != dtype || ax_type_elems(&allocation->type) > AX_FUSED_LOOP_ELEMENTS)
+    return false;
   if ((buffer->loop != AX_NONE && buffer->step != 0) || buffer->offset % bytes != 0) return false;
   *first = (uint32_t)(buffer->offset / bytes);
   return buffer->offset + ax_buffer_bytes(buffer) <= ax_buffer_bytes(allocation);
@@ -111,18 +113,22 @@ static bool find_place(maker *m, ax_ref ref, uint32_t buffer, ax_dtype dtype, ax
     ref.loop = 0;
     ref.step = 0;
   }
-  if (is_part(m, b, dtype, &out->first)) ref.offset -= b->offset;
-  else out->first = 0;
+  if (is_part(m, b, dtype, &out->first))
+    ref.offset -= b->offset;
+  else
+    out->first = 0;
   uint32_t p = 0;
   while (p < m->fused_loop.place_count &&
          !(m->allocations[p] == allocation && same_ref(&m->refs[p], &ref) && m->places[p].dtype == dtype))
     p++;
   out->place = p;
+  const bool moves = out->loop != AX_NONE && out->step != 0;
+  if (p < m->fused_loop.place_count && moves && m->places[p].elems > 1) m->places[p] = (ax_fused_loop_place){.dtype = dtype};
   if (p < m->fused_loop.place_count) return true;
   if (p == AX_FUSED_LOOP_PLACES) return false;
   m->refs[p] = ref;
   m->allocations[p] = allocation;
-  m->places[p] = (ax_fused_loop_place){.dtype = dtype, .elems = held_elems(m, b, dtype)};
+  m->places[p] = (ax_fused_loop_place){.dtype = dtype, .elems = moves ? 0 : held_elems(m, b, dtype)};
   if (m->places[p].elems > 0) {
     m->places[p].needed = needed_before(m, allocation);
     m->places[p].wanted = wanted_after(m, allocation);

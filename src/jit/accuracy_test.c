@@ -401,7 +401,8 @@ static ax_kernel_code compile_scalars(ax_compiler *jit, ax_scalar op, ax_dtype d
   ax_arena arena = {0};
   ax_kernel_code code;
   ax_loop_kernel *k = ax_kernel_create(&arena, 0, 0, NULL);
-  uint32_t in = ax_kernel_slot(k, dtype, 1, &elems), slots[] = {ax_kernel_slot(k, dtype, 1, &elems), ax_kernel_slot(k, dtype, 1, &elems)};
+  uint32_t in = ax_kernel_slot(k, dtype, 1, &elems),
+           slots[] = {ax_kernel_slot(k, dtype, 1, &elems), ax_kernel_slot(k, dtype, 1, &elems)};
   for (int64_t i = 0; i < elems; i++) {
     const ax_position at = {.dim = -1, .offset = i, .dynamic = AX_NONE};
     ax_ex x = ax_kernel_load(k, in, &at);
@@ -434,8 +435,8 @@ static void scalars_together_have_the_bits_of_vectors(void **state) {
           for (int k = 0; k < 2; k++) {
             const double got = load(dtypes[d], k == 0 ? once : twice, i), w = load(dtypes[d], wanted[k], i);
             if (memcmp(&got, &w, sizeof w) != 0 && !(isnan(got) && isnan(w)))
-              fail_msg("%s of %s, element %u, %d times: %a, and %a in vectors", ax_scalar_name(functions[f].op), ax_dtype_name(dtypes[d]), i,
-                       k + 1, got, w);
+              fail_msg("%s of %s, element %u, %d times: %a, and %a in vectors", ax_scalar_name(functions[f].op),
+                       ax_dtype_name(dtypes[d]), i, k + 1, got, w);
           }
       }
 }

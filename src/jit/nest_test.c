@@ -478,17 +478,19 @@ static ax_ex chosen_by_rows(ax_loop_kernel *k, ax_dtype dtype, ax_ex value, ax_e
   return ax_kernel_op(k, AX_SCALAR_SELECT, dtype, ax_kernel_both(k, around, rows), value, other);
 }
 
-/* Rows of few elements between others, of which conditions on rows and columns pick those that are loaded; where conditions on rows
-   and on what is around them do not hold, they are others, or numbers. */
+/* Rows of few elements between others, of which conditions on rows and columns pick those that are loaded; where conditions on
+   rows and on what is around them do not hold, they are others, or numbers. */
 static void padded_short_rows(void **state) {
   static const struct padding {
     int64_t before, rows, columns, low[2], high[2]; /* elements beside the array, by dimension; columns may be read backwards */
-    int64_t coef, rows_coef; /* rows may be read backwards too */
+    int64_t coef, rows_coef;                        /* rows may be read backwards too */
     bool chooses;
-  } paddings[] = {{1, 5000, 5, {1, 1}, {1, 1}, 1, 1, false},   {1, 5000, 3, {0, 0}, {1, 1}, 1, 1, false},  {1, 4200, 7, {0, 3}, {9, 0}, 1, 1, false},
-                  {3, 4200, 4, {2, 1}, {70, 2}, 1, 1, false},  {1, 6000, 2, {0, 6}, {0, 6}, 1, 1, false},  {1, 5000, 5, {3, 2}, {2, 1}, -1, 1, false},
-                  {1, 4200, 9, {-2, -3}, {5, 1}, 1, 1, false}, {1, 5000, 3, {0, 0}, {0, 0}, 1, -1, false}, {4, 2000, 5, {3, 1}, {20, 2}, 1, -1, false},
-                  {3, 2000, 4, {1, 2}, {5, 0}, -1, -1, false}, {7, 900, 3, {0, 0}, {0, 0}, 1, 1, true},    {7, 900, 3, {4, 0}, {9, 0}, 1, -1, true},
+  } paddings[] = {{1, 5000, 5, {1, 1}, {1, 1}, 1, 1, false},   {1, 5000, 3, {0, 0}, {1, 1}, 1, 1, false},
+                  {1, 4200, 7, {0, 3}, {9, 0}, 1, 1, false},   {3, 4200, 4, {2, 1}, {70, 2}, 1, 1, false},
+                  {1, 6000, 2, {0, 6}, {0, 6}, 1, 1, false},   {1, 5000, 5, {3, 2}, {2, 1}, -1, 1, false},
+                  {1, 4200, 9, {-2, -3}, {5, 1}, 1, 1, false}, {1, 5000, 3, {0, 0}, {0, 0}, 1, -1, false},
+                  {4, 2000, 5, {3, 1}, {20, 2}, 1, -1, false}, {3, 2000, 4, {1, 2}, {5, 0}, -1, -1, false},
+                  {7, 900, 3, {0, 0}, {0, 0}, 1, 1, true},     {7, 900, 3, {4, 0}, {9, 0}, 1, -1, true},
                   {5, 800, 5, {2, 1}, {3, 1}, 1, 1, true}};
   static const ax_dtype dtypes[] = {AX_U8, AX_BF16, AX_F32, AX_F64};
   (void)state;

@@ -1,6 +1,6 @@
-/* A scatter of one window that is not large, as x[i, j] = y or x[i] += y: a slice that is overwritten, by kernels. Where a window outside of x is
-   skipped, what stands at the nearest place inside is put there again. So a loop of such updates is compiled as one function, which no
-   routine can be part of, and works in x's own memory. */
+/* A scatter of one window that is not large, as x[i, j] = y or x[i] += y: a slice that is overwritten, by kernels. Where a
+   window outside of x is skipped, what stands at the nearest place inside is put there again. So a loop of such updates is
+   compiled as one function, which no routine can be part of, and works in x's own memory. */
 #include "ops/indexed.h"
 #include "ops/scatter.h"
 #include "prim/expand.h"
@@ -21,7 +21,8 @@ static bool has_whole_rows(const ax_type *x, const ax_index_windows *w) {
 bool ax_scatter_has_one(const ax_eqn *eqn, const ax_type *types) {
   const ax_type *x = &types[eqn->in[0]], *indices = &types[eqn->in[1]], *updates = &types[eqn->in[2]];
   const ax_index_windows w = ax_scatter_windows(ax_scatter_indexing(eqn), x, indices, updates);
-  bool one = ax_type_elems(updates) <= (has_whole_rows(x, &w) ? small_window : most_of_parts) && (indices->dtype == AX_S32 || indices->dtype == AX_S64);
+  bool one = ax_type_elems(updates) <= (has_whole_rows(x, &w) ? small_window : most_of_parts) &&
+             (indices->dtype == AX_S32 || indices->dtype == AX_S64);
   if (eqn->prim != &ax_prim_scatter) one = one && ax_dtype_get(x->dtype)->kind != AX_KIND_COMPLEX && x->dtype != AX_BOOL;
   for (uint32_t d = 0; d + 1 < indices->rank; d++) one = one && indices->dims[d] == 1;
   for (uint32_t d = 0; d < x->rank; d++) one = one && w.limit[d] >= 0 && w.limit[d] <= INT32_MAX;

@@ -201,7 +201,8 @@ static ax_pjrt_error *find_place(const running *r, size_t k, bool *is_there) {
   *is_there = r->device_count > 1 ? !r->e->alike : r->e->reads;
   if (*is_there) return NULL;
   if (r->device_count > 1) where = ax_sharding_retain(r->e->out[k].sharding);
-  else AX_PJRT_TRY(ax_pjrt_alone(r->devices[0], &where));
+  else
+    AX_PJRT_TRY(ax_pjrt_alone(r->devices[0], &where));
   *is_there = ax_array_is_laid_as(r->out[k], where);
   ax_sharding_release(where);
   return NULL;

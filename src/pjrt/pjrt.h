@@ -116,9 +116,9 @@ struct ax_pjrt_buffer {
   uint32_t runs;   /* of one that may move: how often it was an argument while nobody held it */
 };
 
-/* Takes the array over. */
 /* How arrays lie on this device alone. ax_sharding_release. */
 ax_pjrt_error *ax_pjrt_alone(ax_pjrt_device *device, ax_sharding **out);
+/* Takes the array over. */
 ax_pjrt_error *ax_pjrt_buffer_of(ax_array *array, ax_pjrt_memory *memory, ax_pjrt_buffer **out);
 /* A buffer of this type for what the device has of a result, which need not be ready; retains it. is_there: the result lies on the
    device, and on no other one that has all of it. */

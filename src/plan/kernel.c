@@ -214,7 +214,8 @@ ax_ex ax_kernel_op(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a
 }
 
 ax_ex ax_kernel_op_imm(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm) {
-  const ax_ex known = op == AX_SCALAR_SQRT || imm == 0 ? ax_kernel_known(kernel, op, dtype, (ax_ex[]){a, AX_NONE, AX_NONE}) : AX_NONE;
+  const ax_ex known =
+      op == AX_SCALAR_SQRT || imm == 0 ? ax_kernel_known(kernel, op, dtype, (ax_ex[]){a, AX_NONE, AX_NONE}) : AX_NONE;
   if (known != AX_NONE) return known;
   return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {a, AX_NONE, AX_NONE}, .imm = imm});
 }

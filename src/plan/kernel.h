@@ -32,8 +32,8 @@ typedef struct ax_position {
   ax_ex dynamic;
 } ax_position;
 
-/* The integers that a node can be, as far as the way it is made tells (plan/kernel_range.h): low .. high, both included, as numbers of its
-   dtype. is: false if nothing is known, as of bools, floats and large u64. */
+/* The integers that a node can be, as far as the way it is made tells (plan/kernel_range.h): low .. high, both included, as
+   numbers of its dtype. is: false if nothing is known, as of bools, floats and large u64. */
 typedef struct ax_integers {
   bool is;
   int64_t low, high;
@@ -46,7 +46,7 @@ typedef struct ax_expr {
   int64_t imm;     /* also of ADD and SUB: 1 + the operand that is a contracted product (plan/contract.h); 0: none */
   uint32_t slot;   /* LOAD */
   const ax_position *at; /* LOAD: one for each dimension of the slot; INSIDE: one */
-  ax_integers range;     /* follows from the others, and is no part of the structure */
+  ax_integers range;     /* follows from the others and from dims, which must not grow under an INDEX; no part of the structure */
 } ax_expr;
 
 enum { AX_MAX_SLOTS = 64, AX_MAX_GIVEN = 128 }; /* of one kernel: slots; numbers that its calls give */

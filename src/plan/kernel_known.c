@@ -137,15 +137,22 @@ static ax_ex bit_op(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex 
 /* A comparison whose operands' ranges tell its result, or -1. */
 static int compared(ax_scalar op, ax_integers a, ax_integers b) {
   if (!a.is || !b.is) return -1;
-  const bool below = a.high < b.low, above = a.low > b.high, apart = below || above, same = a.low == b.high && a.high == b.low;
+  const bool below = a.high<b.low, above = a.low> b.high, apart = below || above, same = a.low == b.high && a.high == b.low;
   switch (op) {
-    case AX_SCALAR_EQ: return apart ? 0 : same ? 1 : -1;
-    case AX_SCALAR_NE: return apart ? 1 : same ? 0 : -1;
-    case AX_SCALAR_LT: return below ? 1 : a.low >= b.high ? 0 : -1;
-    case AX_SCALAR_LE: return a.high <= b.low ? 1 : above ? 0 : -1;
-    case AX_SCALAR_GT: return above ? 1 : a.high <= b.low ? 0 : -1;
-    case AX_SCALAR_GE: return a.low >= b.high ? 1 : below ? 0 : -1;
-    default: return -1;
+    case AX_SCALAR_EQ:
+      return apart ? 0 : same ? 1 : -1;
+    case AX_SCALAR_NE:
+      return apart ? 1 : same ? 0 : -1;
+    case AX_SCALAR_LT:
+      return below ? 1 : a.low >= b.high ? 0 : -1;
+    case AX_SCALAR_LE:
+      return a.high <= b.low ? 1 : above ? 0 : -1;
+    case AX_SCALAR_GT:
+      return above ? 1 : a.high <= b.low ? 0 : -1;
+    case AX_SCALAR_GE:
+      return a.low >= b.high ? 1 : below ? 0 : -1;
+    default:
+      return -1;
   }
 }
 
@@ -153,18 +160,27 @@ static int compared(ax_scalar op, ax_integers a, ax_integers b) {
 static ax_ex same_as_operand(ax_scalar op, const ax_ex arg[3], ax_integers a, ax_integers b) {
   const bool both = a.is && b.is, number = both && b.low == b.high;
   switch (op) {
-    case AX_SCALAR_ADD: return number && b.low == 0 ? arg[0] : a.is && a.low == 0 && a.high == 0 ? arg[1] : AX_NONE;
+    case AX_SCALAR_ADD:
+      return number && b.low == 0 ? arg[0] : a.is && a.low == 0 && a.high == 0 ? arg[1] : AX_NONE;
     case AX_SCALAR_SUB:
     case AX_SCALAR_SHIFT_LEFT:
     case AX_SCALAR_SHIFT_RIGHT_LOGICAL:
-    case AX_SCALAR_SHIFT_RIGHT_ARITHMETIC: return number && b.low == 0 ? arg[0] : AX_NONE;
-    case AX_SCALAR_MUL: return number && b.low == 1 ? arg[0] : a.is && a.low == 1 && a.high == 1 ? arg[1] : AX_NONE;
-    case AX_SCALAR_DIV: return number && b.low == 1 ? arg[0] : AX_NONE;
-    case AX_SCALAR_REM: return number && a.low >= 0 && a.high < b.low ? arg[0] : AX_NONE;
-    case AX_SCALAR_AND: return number && a.low >= 0 && a.high <= b.low && (b.low & (b.low + 1)) == 0 ? arg[0] : AX_NONE;
-    case AX_SCALAR_MIN: return !both ? AX_NONE : a.high <= b.low ? arg[0] : b.high <= a.low ? arg[1] : AX_NONE;
-    case AX_SCALAR_MAX: return !both ? AX_NONE : a.low >= b.high ? arg[0] : b.low >= a.high ? arg[1] : AX_NONE;
-    default: return AX_NONE;
+    case AX_SCALAR_SHIFT_RIGHT_ARITHMETIC:
+      return number && b.low == 0 ? arg[0] : AX_NONE;
+    case AX_SCALAR_MUL:
+      return number && b.low == 1 ? arg[0] : a.is && a.low == 1 && a.high == 1 ? arg[1] : AX_NONE;
+    case AX_SCALAR_DIV:
+      return number && b.low == 1 ? arg[0] : AX_NONE;
+    case AX_SCALAR_REM:
+      return number && a.low >= 0 && a.high < b.low ? arg[0] : AX_NONE;
+    case AX_SCALAR_AND:
+      return number && a.low >= 0 && a.high <= b.low && (b.low & (b.low + 1)) == 0 ? arg[0] : AX_NONE;
+    case AX_SCALAR_MIN:
+      return !both ? AX_NONE : a.high <= b.low ? arg[0] : b.high <= a.low ? arg[1] : AX_NONE;
+    case AX_SCALAR_MAX:
+      return !both ? AX_NONE : a.low >= b.high ? arg[0] : b.low >= a.high ? arg[1] : AX_NONE;
+    default:
+      return AX_NONE;
   }
 }
 
@@ -192,15 +208,18 @@ static ax_ex of_integers(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, c
 /* x >= 0 and x <= number, with which indices are looked at: one comparison, of numbers without a sign. */
 static ax_ex between(ax_loop_kernel *kernel, ax_ex low, ax_ex high) {
   const ax_expr *ge = &kernel->exprs[low], *le = &kernel->exprs[high];
-  if (ge->op != AX_SCALAR_GE || le->op != AX_SCALAR_LE || ge->arg[0] != le->arg[0] || !is_number(kernel, ge->arg[1], 0)) return AX_NONE;
+  if (ge->op != AX_SCALAR_GE || le->op != AX_SCALAR_LE || ge->arg[0] != le->arg[0] || !is_number(kernel, ge->arg[1], 0))
+    return AX_NONE;
   const known most = number_of(kernel, le->arg[1]);
   const ax_expr *expr = &kernel->exprs[ge->arg[0]];
-  const bool widened = expr->op == AX_SCALAR_CONVERT && kernel->exprs[expr->arg[0]].dtype == AX_S32 && most.is && most.i <= INT32_MAX;
+  const bool widened =
+      expr->op == AX_SCALAR_CONVERT && kernel->exprs[expr->arg[0]].dtype == AX_S32 && most.is && most.i <= INT32_MAX;
   const ax_ex x = widened ? expr->arg[0] : ge->arg[0];
   const ax_dtype dtype = kernel->exprs[x].dtype, as = dtype == AX_S32 ? AX_U32 : dtype == AX_S64 ? AX_U64 : AX_NO_DTYPE;
   if (as == AX_NO_DTYPE || !most.is || most.i < 0) return AX_NONE;
   const ax_ex number = ax_kernel_const(kernel, as, most.i);
-  return ax_kernel_op(kernel, AX_SCALAR_LE, AX_BOOL, ax_kernel_op(kernel, AX_SCALAR_BITCAST, as, x, AX_NONE, AX_NONE), number, AX_NONE);
+  return ax_kernel_op(kernel, AX_SCALAR_LE, AX_BOOL, ax_kernel_op(kernel, AX_SCALAR_BITCAST, as, x, AX_NONE, AX_NONE), number,
+                      AX_NONE);
 }
 
 static bool is_not(const ax_loop_kernel *kernel, ax_ex node, ax_ex *x, int64_t number) {
@@ -233,7 +252,8 @@ static bool leaves_less(const ax_loop_kernel *kernel, ax_ex node, ax_ex x, int64
   const ax_expr *both = &kernel->exprs[node];
   ax_ex sign, rest;
   for (int i = 0; both->op == AX_SCALAR_AND && i < 2; i++)
-    if (is_not(kernel, both->arg[i], &sign, 1) && is_op(kernel, sign, AX_SCALAR_SIGN, x) && is_not(kernel, both->arg[1 - i], &rest, 0))
+    if (is_not(kernel, both->arg[i], &sign, 1) && is_op(kernel, sign, AX_SCALAR_SIGN, x) &&
+        is_not(kernel, both->arg[1 - i], &rest, 0))
       return is_rest(kernel, rest, x, number);
   return false;
 }
@@ -248,17 +268,19 @@ static bool is_below_zero(const ax_loop_kernel *kernel, ax_ex node, ax_ex rest) 
   return false;
 }
 
-/* x % number, by a choice: where the rest of a division that rounds towards 0 is negative, the number is added. Of 2^k: the last digits. */
+/* x % number, by a choice: where the rest of a division that rounds towards 0 is negative, the number is added. Of 2^k: the
+   last digits. */
 static ax_ex rest_from_below(ax_loop_kernel *kernel, ax_dtype dtype, const ax_ex arg[3]) {
   const ax_expr *moved = &kernel->exprs[arg[1]], *rest = &kernel->exprs[arg[2]];
-  if (moved->op != AX_SCALAR_ADD || moved->arg[0] != arg[2] || rest->op != AX_SCALAR_REM || moved->arg[1] != rest->arg[1]) return AX_NONE;
+  if (moved->op != AX_SCALAR_ADD || moved->arg[0] != arg[2] || rest->op != AX_SCALAR_REM || moved->arg[1] != rest->arg[1])
+    return AX_NONE;
   const known by = number_of(kernel, rest->arg[1]);
   if (digits_of(by) < 0 || !is_below_zero(kernel, arg[0], arg[2])) return AX_NONE;
   return bit_op(kernel, AX_SCALAR_AND, dtype, rest->arg[0], by.i - 1);
 }
 
-/* x // number, by a choice: where a division that rounds towards 0 leaves a rest, and rounds up so, one is taken off. By 2^k: a shift.
-   What is not negative is rounded down already. */
+/* x // number, by a choice: where a division that rounds towards 0 leaves a rest, and rounds up so, one is taken off. By 2^k:
+   a shift. What is not negative is rounded down already. */
 static ax_ex rounded_down(ax_loop_kernel *kernel, ax_dtype dtype, const ax_ex arg[3]) {
   const ax_expr *moved = &kernel->exprs[arg[1]];
   const ax_ex x = kernel->exprs[arg[2]].arg[0];
@@ -309,7 +331,8 @@ ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, cons
   const ax_expr *other = op == AX_SCALAR_SELECT ? &kernel->exprs[arg[2]] : NULL;
   if (other != NULL && other->op == AX_LEAF_CONST && other->imm == 0 && is_zero_beside(kernel, arg[1], arg[0], 0)) return arg[1];
   if (op == AX_SCALAR_SELECT) return chosen(kernel, dtype, arg);
-  if (op == AX_SCALAR_SIGN && a.is) return ax_kernel_const(kernel, dtype, wrapped(dtype, a.i == 0 ? 0 : is_negative(dtype, a.i) ? UINT64_MAX : 1));
+  if (op == AX_SCALAR_SIGN && a.is)
+    return ax_kernel_const(kernel, dtype, wrapped(dtype, a.i == 0 ? 0 : is_negative(dtype, a.i) ? UINT64_MAX : 1));
   if (op == AX_SCALAR_NOT && a.is && dtype == AX_BOOL) return ax_kernel_const(kernel, AX_BOOL, a.i == 0);
   if (ax_scalar_arity(op) != 2) return AX_NONE;
   const known b = number_of(kernel, arg[1]);

@@ -176,10 +176,13 @@ static void zeros_beside_loads(void **state) {
   const int64_t dims[] = {5};
   const uint32_t slot = ax_kernel_slot(k, AX_F32, 1, dims);
   const ax_position at = {.dim = 0, .coef = 1, .dynamic = AX_NONE};
-  const ax_ex first = ax_kernel_inside(k, 0, 1, 0, 3), last = ax_kernel_inside(k, 0, 1, -1, 4), both = ax_kernel_both(k, first, last);
-  const ax_ex x = ax_kernel_load_where(k, slot, &at, both), y = ax_kernel_load_where(k, slot, &at, first), zero = ax_kernel_const(k, AX_F32, 0),
-              minus = ax_kernel_const(k, AX_F32, 0x80000000), free = ax_kernel_load(k, slot, &at);
-  const ax_ex is = ax_kernel_op(k, AX_SCALAR_LT, AX_BOOL, free, y, AX_NONE), one = ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, is, x, y);
+  const ax_ex first = ax_kernel_inside(k, 0, 1, 0, 3), last = ax_kernel_inside(k, 0, 1, -1, 4),
+              both = ax_kernel_both(k, first, last);
+  const ax_ex x = ax_kernel_load_where(k, slot, &at, both), y = ax_kernel_load_where(k, slot, &at, first),
+              zero = ax_kernel_const(k, AX_F32, 0), minus = ax_kernel_const(k, AX_F32, 0x80000000),
+              free = ax_kernel_load(k, slot, &at);
+  const ax_ex is = ax_kernel_op(k, AX_SCALAR_LT, AX_BOOL, free, y, AX_NONE),
+              one = ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, is, x, y);
   assert_int_equal(ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, first, x, zero), x);
   assert_int_equal(ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, both, x, zero), x);
   assert_int_equal(ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, first, one, zero), one);

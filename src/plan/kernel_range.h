@@ -1,5 +1,5 @@
-/* The integers that a node of a kernel can be, as far as the way it is made tells: i & 255 is one of 0 .. 255, and an index is below
-   its dimension. */
+/* The integers that a node of a kernel can be, as far as the way it is made tells: i & 255 is one of 0 .. 255, and an index is
+   below its dimension. */
 #ifndef AX_PLAN_KERNEL_RANGE_H
 #define AX_PLAN_KERNEL_RANGE_H
 

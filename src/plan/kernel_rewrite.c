@@ -560,7 +560,8 @@ static bool unrolls(const ax_loop_kernel *kernel, int64_t most) {
   return can;
 }
 
-/* The stores of one step. sums: by store, what is reduced so far; `first` and `last`: of the steps that one result is reduced over. */
+/* The stores of one step. sums: by store, what is reduced so far; `first` and `last`: of the steps that one result is reduced
+   over. */
 static void unroll_stores(copier *c, ax_ex *sums, bool first, bool last) {
   const ax_loop_kernel *from = c->from->kernel;
   ax_loop_kernel *to = c->to->kernel;

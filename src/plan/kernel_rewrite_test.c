@@ -381,7 +381,8 @@ static ax_loop_kernel *rows_and_sums(ax_dtype dtype) {
   static const int64_t two[] = {2, 2};
   ax_position at[] = {along(0, 1, 0), along(1, 1, 0)}, before[] = {along(0, 1, 0), along(1, 1, -1)};
   ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 1, two);
-  const uint32_t x = ax_kernel_slot(k, dtype, 2, two), sums = ax_kernel_slot(k, dtype, 1, two), y = ax_kernel_slot(k, dtype, 2, two);
+  const uint32_t x = ax_kernel_slot(k, dtype, 2, two), sums = ax_kernel_slot(k, dtype, 1, two),
+                 y = ax_kernel_slot(k, dtype, 2, two);
   const ax_ex value = ax_kernel_load(k, x, at);
   const ax_ex i = ax_kernel_op(k, AX_SCALAR_CONVERT, dtype, ax_kernel_index(k, 0), AX_NONE, AX_NONE);
   ax_kernel_store(k, sums, at, ax_kernel_op(k, AX_SCALAR_MUL, dtype, value, i, AX_NONE), AX_SCALAR_ADD);
@@ -395,31 +396,32 @@ static void unrolling(void **state) {
   const uint32_t buffers[] = {0, 1, 2};
   TEST_OK(ax_kernel_unroll(&test_arena, k, 4, &out));
   const ax_bound made = {out, ax_arena_copy(&test_arena, buffers, sizeof buffers)};
-  expect(&made, "b0 b1 b2 for\n"
-                "  e0:f32 = load s0[0, 0]\n"
-                "  e1:s64 = const 0\n"
-                "  e2:f32 = const 0.0\n"
-                "  e3:f32 = mul e0 e2\n"
-                "  e4:bool = const false\n"
-                "  e5:f32 = add e2 e3\n"
-                "  e6:f32 = load s0[0, 1]\n"
-                "  e7:f32 = mul e6 e2\n"
-                "  e8:bool = const true\n"
-                "  e9:f32 = add e5 e7\n"
-                "  e10:f32 = load s0[1, 0]\n"
-                "  e11:s64 = const 1\n"
-                "  e12:f32 = const 1.0\n"
-                "  e13:f32 = mul e10 e12\n"
-                "  e14:f32 = add e2 e13\n"
-                "  e15:f32 = load s0[1, 1]\n"
-                "  e16:f32 = mul e15 e12\n"
-                "  e17:f32 = add e14 e16\n"
-                "  s2[0, 0] = e2\n"
-                "  s1[0] = e9\n"
-                "  s2[0, 1] = e0\n"
-                "  s2[1, 0] = e2\n"
-                "  s1[1] = e17\n"
-                "  s2[1, 1] = e10\n");
+  expect(&made,
+         "b0 b1 b2 for\n"
+         "  e0:f32 = load s0[0, 0]\n"
+         "  e1:s64 = const 0\n"
+         "  e2:f32 = const 0.0\n"
+         "  e3:f32 = mul e0 e2\n"
+         "  e4:bool = const false\n"
+         "  e5:f32 = add e2 e3\n"
+         "  e6:f32 = load s0[0, 1]\n"
+         "  e7:f32 = mul e6 e2\n"
+         "  e8:bool = const true\n"
+         "  e9:f32 = add e5 e7\n"
+         "  e10:f32 = load s0[1, 0]\n"
+         "  e11:s64 = const 1\n"
+         "  e12:f32 = const 1.0\n"
+         "  e13:f32 = mul e10 e12\n"
+         "  e14:f32 = add e2 e13\n"
+         "  e15:f32 = load s0[1, 1]\n"
+         "  e16:f32 = mul e15 e12\n"
+         "  e17:f32 = add e14 e16\n"
+         "  s2[0, 0] = e2\n"
+         "  s1[0] = e9\n"
+         "  s2[0, 1] = e0\n"
+         "  s2[1, 0] = e2\n"
+         "  s1[1] = e17\n"
+         "  s2[1, 1] = e10\n");
 }
 
 static void not_unrolled(void **state) {

@@ -265,8 +265,10 @@ static void *alloc_large(ax_pool *pool, size_t bytes) {
   const size_t taken = block != NULL ? block->bytes : gone != NULL ? most : exact;
   if (block == NULL) {
     ax_pool_block *huge = take_huge(pool, taken);
-    if (gone != NULL) gone->next = huge;
-    else gone = huge;
+    if (gone != NULL)
+      gone->next = huge;
+    else
+      gone = huge;
   }
   return give_large(pool, &pool->large, block, gone, taken, taken != exact);
 }

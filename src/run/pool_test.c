@@ -169,7 +169,8 @@ static void many_sizes_are_not_all_kept(void **state) {
   end_pool(pool);
 }
 
-/* The same bytes in few blocks, then in many: no more are held than are in use. Where the same sizes come again, nothing is given back. */
+/* The same bytes in few blocks, then in many: no more are held than are in use. Where the same sizes come again, nothing is
+   given back. */
 static void huge_blocks_make_room(void **state) {
   (void)state;
   enum { all = 512 << 20, parts = 16 };
@@ -368,14 +369,20 @@ static void a_forked_process_leaves_shared_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(little_is_wasted),      cmocka_unit_test(warm),
-      cmocka_unit_test(sizes_that_vary),       cmocka_unit_test(freed_by_others),
-      cmocka_unit_test(at_once),               cmocka_unit_test(many_sizes_are_not_all_kept),
-      cmocka_unit_test(huge_blocks_make_room), cmocka_unit_test(smaller_blocks_stay),
-      cmocka_unit_test(what_was_in_use_is_kept), cmocka_unit_test(borrowed_blocks_fit_all),
-      cmocka_unit_test(borrowed_in_turn),      cmocka_unit_test(large_blocks_that_small_ones_have),
-      cmocka_unit_test(free_blocks_make_room), cmocka_unit_test(little_is_borrowed),
-      cmocka_unit_test(a_forked_process_leaves_shared_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(little_is_wasted),
+                                     cmocka_unit_test(warm),
+                                     cmocka_unit_test(sizes_that_vary),
+                                     cmocka_unit_test(freed_by_others),
+                                     cmocka_unit_test(at_once),
+                                     cmocka_unit_test(many_sizes_are_not_all_kept),
+                                     cmocka_unit_test(huge_blocks_make_room),
+                                     cmocka_unit_test(smaller_blocks_stay),
+                                     cmocka_unit_test(what_was_in_use_is_kept),
+                                     cmocka_unit_test(borrowed_blocks_fit_all),
+                                     cmocka_unit_test(borrowed_in_turn),
+                                     cmocka_unit_test(large_blocks_that_small_ones_have),
+                                     cmocka_unit_test(free_blocks_make_room),
+                                     cmocka_unit_test(little_is_borrowed),
+                                     cmocka_unit_test(a_forked_process_leaves_shared_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

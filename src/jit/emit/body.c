@@ -285,8 +285,10 @@ void ax_nest_entry(ax_nest *nest) {
   for (uint32_t i = 0; i < nest->ordered; i++) {
     const ax_ex node = nest->order[i];
     if (schedule->accesses[node].live) ax_nest_base(nest, node);
-    if (ax_nest_emit_together(nest, i)) finish_node(nest, node, 0);
-    else emit_instances(nest, node);
+    if (ax_nest_emit_together(nest, i))
+      finish_node(nest, node, 0);
+    else
+      emit_instances(nest, node);
   }
   for (ax_ex node = 0; node < schedule->kernel->expr_count; node++)
     if (schedule->accesses[node].live && !(schedule->live[node] && schedule->deps[node] == 0)) ax_nest_base(nest, node);

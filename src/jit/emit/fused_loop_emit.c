@@ -13,7 +13,8 @@
 enum { most_vectors = 8, most_in_all = 16, most_values = AX_FUSED_LOOP_ELEMENTS };
 
 typedef struct holding { /* how a place is held */
-  uint32_t vectors, lanes; /* vectors 0: in memory; lanes 1: element by element; lanes UINT32_MAX, while it is decided: never as vectors */
+  uint32_t vectors,
+      lanes; /* vectors 0: in memory; lanes 1: element by element; lanes UINT32_MAX, while it is decided: never as vectors */
 } holding;
 
 typedef struct writer {
@@ -125,7 +126,8 @@ static ax_status emit_kernel(writer *w, uint32_t at) {
     far[k] = is_far(w, &step->operands[k]);
     unrolled = unrolled || w->held[place].lanes > 1;
   }
-  return ax_nest_emit_inside(w->arena, &w->cg, w->schedules[at], &(ax_nest_inside){w->coordinates, bases, held, far, unrolled, &w->clamped});
+  return ax_nest_emit_inside(w->arena, &w->cg, w->schedules[at],
+                             &(ax_nest_inside){w->coordinates, bases, held, far, unrolled, &w->clamped});
 }
 
 /* --- Loops --- */
@@ -334,7 +336,8 @@ static void hold_vectors(writer *w, uint32_t at) {
   for (uint32_t k = 0; schedule != NULL && k < step->kernel->slot_count; k++) {
     const uint32_t place = step->operands[k].place, elems = w->fused_loop->places[place].elems;
     if (elems < 2 || w->held[place].lanes == UINT32_MAX) continue;
-    bool along = step->operands[k].first == 0 && ax_nest_walks_once(schedule, k, elems) && schedule->lanes > 1 && fills(w, place, schedule->lanes);
+    bool along = step->operands[k].first == 0 && ax_nest_walks_once(schedule, k, elems) && schedule->lanes > 1 &&
+                 fills(w, place, schedule->lanes);
     hold(w, place, along ? schedule->lanes : 0);
   }
 }
@@ -393,7 +396,7 @@ static bool allocate(writer *w) {
   return true;
 }
 
-/* Loads one vector, or the only element, of a held place from the place's memory. If `value` is not NULL, stores `value` there
+/* Loads one vector, or one element, of a held place from the place's memory. If `value` is not NULL, stores `value` there
    instead. The lanes of a last vector that lie behind the place's end are masked out. */
 static LLVMValueRef move(writer *w, uint32_t place, uint32_t vector, LLVMValueRef value) {
   const ax_fused_loop_place *p = &w->fused_loop->places[place];

@@ -97,15 +97,16 @@ static LLVMValueRef settled_before(ax_nest *nest, uint32_t end) {
 LLVMValueRef ax_nest_row_settled(ax_nest *nest) { return settled_before(nest, nest->schedule->loop_count); }
 LLVMValueRef ax_nest_outer_settled(ax_nest *nest) { return settled_before(nest, nest->schedule->outer); }
 
-/* Conditions on the vector loop are known of settled steps; all others of the whole row. In a block of rows that are settled, those on
-   rows and on the loops around them are. */
+/* Conditions on the vector loop are known of settled steps; all others of the whole row. In a block of rows that are settled,
+   those on rows and on the loops around them are. */
 ax_guard_state ax_nest_known(const ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_nest_schedule *schedule = nest->schedule;
   const ax_expr *expr = &schedule->kernel->exprs[node];
   if (!nest->row_settled && !nest->narrow) return AX_KNOWN_NOT;
   if (expr->op == AX_LEAF_INSIDE) {
     const int loop = loop_of(schedule, node);
-    const bool known = nest->narrow ? loop <= (int)schedule->outer : loop != (int)schedule->vector || (nest->settled >> instance & 1) != 0;
+    const bool known =
+        nest->narrow ? loop <= (int)schedule->outer : loop != (int)schedule->vector || (nest->settled >> instance & 1) != 0;
     return !known ? AX_KNOWN_NOT : nest->holds[node] ? AX_KNOWN_TRUE : AX_KNOWN_FALSE;
   }
   if (expr->op != AX_SCALAR_AND || expr->dtype != AX_BOOL) return AX_KNOWN_NOT;

@@ -1,5 +1,5 @@
-/* Slots of kernels inside a fused loop whose values stay in registers: elements as scalars, which the kernel has in one step and names by
-   numbers, or all vectors of a slot that the kernel goes through once. */
+/* Slots of kernels inside a fused loop whose values stay in registers: elements as scalars, which the kernel has in one step
+   and names by numbers, or all vectors of a slot that the kernel goes through once. */
 #include "jit/emit/nest.h"
 
 LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes) {
@@ -24,7 +24,8 @@ LLVMValueRef *ax_nest_held_at(const ax_nest *nest, const ax_nest_access *access,
   LLVMValueRef *held = nest->inside != NULL ? nest->inside->held[access->slot] : NULL;
   if (held == NULL) return NULL;
   const ax_slot *slot = &s->kernel->slots[access->slot];
-  if (LLVMGetTypeKind(LLVMTypeOf(*held)) != LLVMVectorTypeKind) return held + (ax_dims_elems(slot->rank, slot->dims) > 1 ? access->offset : 0);
+  if (LLVMGetTypeKind(LLVMTypeOf(*held)) != LLVMVectorTypeKind)
+    return held + (ax_dims_elems(slot->rank, slot->dims) > 1 ? access->offset : 0);
   return held + LLVMConstIntGetSExtValue(nest->index[s->vector]) / s->lanes + (s->unrolled == s->vector ? instance : 0);
 }
 

@@ -43,7 +43,8 @@ static LLVMValueRef clamp(ax_nest *nest, LLVMValueRef start, ax_integers range, 
   if (!range.is || range.low < 0)
     start = ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, (LLVMValueRef[]){start, broadcast_number(nest, bits, 0, lanes)}, 2);
   if (!range.is || range.high > limit)
-    start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, (LLVMValueRef[]){start, broadcast_number(nest, bits, limit, lanes)}, 2);
+    start =
+        ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, (LLVMValueRef[]){start, broadcast_number(nest, bits, limit, lanes)}, 2);
   return start;
 }
 
@@ -52,7 +53,8 @@ static LLVMValueRef clamp_once(ax_nest *nest, LLVMValueRef start, ax_integers ra
   ax_clamped_starts *known = nest->inside != NULL ? nest->inside->clamped : NULL;
   LLVMBasicBlockRef block = LLVMGetInsertBlock(nest->cg.builder);
   for (uint32_t i = 0; known != NULL && i < AX_COUNT(known->starts); i++)
-    if (known->starts[i].start == start && known->starts[i].limit == limit && known->starts[i].block == block) return known->starts[i].clamped;
+    if (known->starts[i].start == start && known->starts[i].limit == limit && known->starts[i].block == block)
+      return known->starts[i].clamped;
   LLVMValueRef made = clamp(nest, start, range, limit, bits, 1);
   if (known != NULL) known->starts[known->next++ % AX_COUNT(known->starts)] = (ax_clamped_start){block, start, made, limit};
   return made;

@@ -101,7 +101,8 @@ static uint64_t narrow_loops(const ax_nest_schedule *s) { return ((uint64_t)2 <<
 static double moves(const ax_nest_schedule *s, const ax_nest_access *access, bool store) {
   double cost = 0;
   const bool guarded = !store && access->guard != AX_NONE;
-  if ((ax_access_starts(s, access) & narrow_loops(s)) != 0 || (guarded && (access->moved != 0 || access->stride[s->outer] == 0))) return -1;
+  if ((ax_access_starts(s, access) & narrow_loops(s)) != 0 || (guarded && (access->moved != 0 || access->stride[s->outer] == 0)))
+    return -1;
   if (!store && access->stride[s->outer] == 0) return 0.5 * s->narrow;
   for (uint32_t l = s->outer; store && l < s->loop_count; l++)
     if (access->stride[l] == 0) return -1;

@@ -15,7 +15,6 @@ enum { AX_MAX_UNROLL = 16 };
 enum { AX_SQUARES_A_BLOCK = 4 }; /* TRANSPOSE: squares in a block, in either direction */
 enum { AX_STRIP_BYTES = 4096 };  /* TRANSPOSE, rows that lie in several places: bytes of each in one strip */
 
-/* The surroundings of a kernel that is emitted inside a larger function (fused_loop.h). */
 /* Starts that were clamped already, each in the block in which that is known (memory.c). */
 typedef struct ax_clamped_start {
   LLVMBasicBlockRef block;
@@ -27,13 +26,14 @@ typedef struct ax_clamped_starts {
   uint32_t next;
 } ax_clamped_starts;
 
+/* The surroundings of a kernel that is emitted inside a larger function (fused_loop.h). */
 typedef struct ax_nest_inside {
   LLVMValueRef coordinates;
   const LLVMValueRef *bases; /* by slot: its address; undefined for a held slot */
   LLVMValueRef *const
       *held; /* by slot: registers with its elements, or with all its vectors of schedule->lanes lanes; NULL: not held */
   const bool *far;           /* by slot: loops around step through ax_caches.far_rows bytes or more of it; one trip sees a part */
-  bool unrolled;              /* some slot is held as vectors: ax_nest_walks_once */
+  bool unrolled;             /* some slot is held as vectors: ax_nest_walks_once */
   ax_clamped_starts *clamped; /* by this kernel and those before it */
 } ax_nest_inside;
 
@@ -146,7 +146,8 @@ void ax_nest_spread(ax_nest *nest, ax_ex node, LLVMValueRef value); /* after `va
 
 /* --- together.c: functions of scalars in one register --- */
 void ax_nest_find_together(ax_nest *nest); /* sets nest->order */
-/* Computes the node at a place of the order, if it is such a function, with those that follow. False: it is to be computed alone. */
+/* Computes the node at a place of the order, if it is such a function, with those that follow. False: it is to be computed
+   alone. */
 bool ax_nest_emit_together(ax_nest *nest, uint32_t first);
 
 /* --- running.c: kernels that run along their vector loop --- */

@@ -28,7 +28,8 @@ static uint32_t depth_of(const ax_nest_schedule *s, const uint32_t *depth, ax_ex
   const ax_expr *expr = &s->kernel->exprs[node];
   uint32_t most = 0;
   for (int i = 0; i < 3; i++) most = deeper(depth, expr->arg[i], most);
-  for (uint32_t d = 0; expr->op == AX_LEAF_LOAD && d < ax_expr_positions(s->kernel, expr); d++) most = deeper(depth, expr->at[d].dynamic, most);
+  for (uint32_t d = 0; expr->op == AX_LEAF_LOAD && d < ax_expr_positions(s->kernel, expr); d++)
+    most = deeper(depth, expr->at[d].dynamic, most);
   return most + is_taken(s, node);
 }
 
@@ -40,17 +41,19 @@ void ax_nest_find_together(ax_nest *nest) {
     depth[node] = depth_of(s, depth, node);
     deepest = depth[node] > deepest ? depth[node] : deepest;
   }
-  if (functions < 2) deepest = 0; /* in the order that they have */
+  if (functions < 2) deepest = 0;                      /* in the order that they have */
   for (uint32_t step = 0; step <= 2 * deepest; step++) /* depth 0; functions of depth 1, others of depth 1; .. */
     for (ax_ex node = 0; node < s->kernel->expr_count; node++)
-      if (s->live[node] && s->deps[node] == 0 && (deepest == 0 || step == 2 * depth[node] - is_taken(s, node))) nest->order[count++] = node;
+      if (s->live[node] && s->deps[node] == 0 && (deepest == 0 || step == 2 * depth[node] - is_taken(s, node)))
+        nest->order[count++] = node;
   nest->ordered = count;
 }
 
 /* Whether both are the same function, and neither waits for the other. */
 static bool goes_with(const ax_nest *nest, ax_ex a, ax_ex b) {
   const ax_expr *x = &nest->schedule->kernel->exprs[a], *y = &nest->schedule->kernel->exprs[b];
-  return x->op == y->op && x->dtype == y->dtype && x->imm == y->imm && nest->depth[a] == nest->depth[b] && is_taken(nest->schedule, b);
+  return x->op == y->op && x->dtype == y->dtype && x->imm == y->imm && nest->depth[a] == nest->depth[b] &&
+         is_taken(nest->schedule, b);
 }
 
 /* The next ones of the order that go with the first. */

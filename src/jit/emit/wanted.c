@@ -42,9 +42,10 @@ static bool compares(const ax_loop_kernel *kernel, ax_ex node) {
   return op == AX_SCALAR_LT || op == AX_SCALAR_LE || op == AX_SCALAR_GT || op == AX_SCALAR_GE;
 }
 
-/* Two comparisons: of an index with the ends of a table. */
+/* Two comparisons, of an index with the ends of a table; or one, of the index without a sign (plan/kernel_known.c). */
 static bool checks_bounds(const ax_loop_kernel *kernel, ax_ex node) {
   const ax_expr *expr = &kernel->exprs[node];
+  if (expr->op == AX_SCALAR_LE && kernel->exprs[expr->arg[0]].op == AX_SCALAR_BITCAST) return true;
   return expr->op == AX_SCALAR_AND && compares(kernel, expr->arg[0]) && compares(kernel, expr->arg[1]);
 }
 

@@ -28,6 +28,7 @@ static uint32_t places_of(const finder *f, uint32_t step, uint32_t *out) {
   return count;
 }
 
+/* Leaves the step's places in memory. */
 static void leave(finder *f, uint32_t step) {
   uint32_t places[AX_MAX_SLOTS];
   for (uint32_t i = places_of(f, step, places); i-- > 0;) f->can[places[i]] = false;
@@ -45,7 +46,8 @@ static void leave_computed(finder *f, uint32_t step) {
   const ax_fused_loop_operand *operands = f->loop->steps[step].operands;
   for (ax_ex node = 0; node < kernel->expr_count; node++) {
     const ax_expr *e = &kernel->exprs[node];
-    if (e->op == AX_LEAF_LOAD && (e->arg[0] != AX_NONE || !is_settled(e->at, kernel->slots[e->slot].rank))) f->can[operands[e->slot].place] = false;
+    if (e->op == AX_LEAF_LOAD && (e->arg[0] != AX_NONE || !is_settled(e->at, kernel->slots[e->slot].rank)))
+      f->can[operands[e->slot].place] = false;
   }
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
@@ -59,8 +61,8 @@ static uint32_t operations(const ax_loop_kernel *kernel) {
   return count;
 }
 
-/* What the step takes more, or less, if it is done in one: two instructions a cycle, of which a vector takes a row; and, in memory, a
-   wait for what was written in other parts. */
+/* What the step takes more, or less, if it is done in one: two instructions a cycle, of which a vector takes a row; and, in
+   memory, a wait for what was written in other parts. */
 static double cost_of(const finder *f, uint32_t step, bool waits) {
   enum { wait = 12 };
   const ax_loop_kernel *kernel = f->loop->steps[step].kernel;
@@ -77,17 +79,29 @@ static bool allocate(ax_arena *arena, finder *f) {
   return f->can != NULL && f->group != NULL && f->made != NULL && f->cost != NULL;
 }
 
-/* Makes the kernels in one step, and leaves the places of those that cannot be. */
+/* Leaves places that the step moves through with a loop around it: which element that is, is not known here. */
+static void leave_moving(finder *f, uint32_t step) {
+  for (uint32_t k = 0; k < ax_fused_loop_operands(&f->loop->steps[step]); k++) {
+    const ax_fused_loop_operand *operand = &f->loop->steps[step].operands[k];
+    if (operand->loop != AX_NONE && operand->step != 0) f->can[operand->place] = false;
+  }
+}
+
+/* Makes the kernels in one step, and leaves the places of those that cannot be. A kernel made before one of its places is left is still
+   good: it goes through memory there, element by element. */
 static ax_status unroll(ax_arena *arena, finder *f, const bool *often) {
   uint32_t places[AX_MAX_SLOTS];
   for (uint32_t i = 0; i < f->loop->step_count; i++) {
     const ax_fused_loop_step *step = &f->loop->steps[i];
     ax_loop_kernel *made = NULL;
+    leave_moving(f, i);
     if (places_of(f, i, places) == 0) continue;
     if (step->kind == AX_FUSED_LOOP_KERNEL && often[i]) AX_TRY(ax_kernel_unroll(arena, step->kernel, most_steps, &made));
     f->made[i] = made;
-    if (made == NULL) leave(f, i);
-    else leave_computed(f, i);
+    if (made == NULL)
+      leave(f, i);
+    else
+      leave_computed(f, i);
   }
   return AX_OK;
 }

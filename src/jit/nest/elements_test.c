@@ -23,7 +23,8 @@ static ax_position along(int dim, int64_t coef, int64_t offset) {
 static ax_loop_kernel *sine(void) {
   ax_loop_kernel *k = ax_kernel_create(&test_arena, 0, 0, NULL);
   const uint32_t in = ax_kernel_slot(k, AX_F32, 0, NULL), out = ax_kernel_slot(k, AX_F32, 0, NULL);
-  ax_kernel_store(k, out, NULL, ax_kernel_op(k, AX_SCALAR_SIN, AX_F32, ax_kernel_load(k, in, NULL), AX_NONE, AX_NONE), AX_SCALAR_NONE);
+  ax_kernel_store(k, out, NULL, ax_kernel_op(k, AX_SCALAR_SIN, AX_F32, ax_kernel_load(k, in, NULL), AX_NONE, AX_NONE),
+                  AX_SCALAR_NONE);
   return k;
 }
 
@@ -32,9 +33,10 @@ static ax_loop_kernel *moved(int64_t elems, int depth) {
   ax_position at = along(0, 1, 0), behind = along(0, 1, -1);
   ax_loop_kernel *k = ax_kernel_create(&test_arena, 1, 0, &elems);
   const int64_t one = 1;
-  const uint32_t in = ax_kernel_slot(k, AX_F32, 1, &elems), second = ax_kernel_slot(k, AX_F32, 1, &one), rate = ax_kernel_slot(k, AX_F32, 1, &one),
-                 out = ax_kernel_slot(k, AX_F32, 1, &elems);
-  const ax_ex is_first = ax_kernel_inside(k, 0, 1, 0, 1), other = ax_kernel_load_where(k, rate, &behind, ax_kernel_inside(k, 0, 1, -1, 1));
+  const uint32_t in = ax_kernel_slot(k, AX_F32, 1, &elems), second = ax_kernel_slot(k, AX_F32, 1, &one),
+                 rate = ax_kernel_slot(k, AX_F32, 1, &one), out = ax_kernel_slot(k, AX_F32, 1, &elems);
+  const ax_ex is_first = ax_kernel_inside(k, 0, 1, 0, 1),
+              other = ax_kernel_load_where(k, rate, &behind, ax_kernel_inside(k, 0, 1, -1, 1));
   const ax_ex by = ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, is_first, ax_kernel_load_where(k, second, &at, is_first), other);
   ax_ex sum = ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, ax_kernel_load(k, in, &at), by, AX_NONE);
   for (int i = 0; i < depth; i++) sum = ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, sum, by, AX_NONE);
@@ -45,11 +47,15 @@ static ax_loop_kernel *moved(int64_t elems, int depth) {
 static example *make(int64_t elems, int depth) {
   example *e = ax_arena_alloc(&test_arena, sizeof *e);
   assert_non_null(e);
-  *e = (example){.first = {{.place = STATE, .loop = AX_NONE}, {.place = RATE, .loop = AX_NONE}},
-                 .second = {{.place = STATE, .loop = AX_NONE}, {.place = STATE, .first = 1, .loop = AX_NONE},
-                            {.place = RATE, .loop = AX_NONE}, {.place = STATE, .loop = AX_NONE}},
-                 .places = {{.dtype = AX_F32, .elems = (uint16_t)elems, .needed = true, .wanted = true}, {.dtype = AX_F32, .elems = 1}},
-                 .in_memory = {true, false}, .often = {true, true, true, true}};
+  *e = (example){
+      .first = {{.place = STATE, .loop = AX_NONE}, {.place = RATE, .loop = AX_NONE}},
+      .second = {{.place = STATE, .loop = AX_NONE},
+                 {.place = STATE, .first = 1, .loop = AX_NONE},
+                 {.place = RATE, .loop = AX_NONE},
+                 {.place = STATE, .loop = AX_NONE}},
+      .places = {{.dtype = AX_F32, .elems = (uint16_t)elems, .needed = true, .wanted = true}, {.dtype = AX_F32, .elems = 1}},
+      .in_memory = {true, false},
+      .often = {true, true, true, true}};
   e->steps[0] = (ax_fused_loop_step){.kind = AX_FUSED_LOOP_LOOP, .trips = 100};
   e->steps[1] = (ax_fused_loop_step){.kind = AX_FUSED_LOOP_KERNEL, .kernel = sine(), .operands = e->first};
   e->steps[2] = (ax_fused_loop_step){.kind = AX_FUSED_LOOP_KERNEL, .kernel = moved(elems, depth), .operands = e->second};
@@ -67,8 +73,10 @@ static void expect(example *e, bool held) {
     const bool is_kernel = e->steps[i].kind == AX_FUSED_LOOP_KERNEL;
     assert_int_equal(e->changed[i], held && is_kernel);
     assert_true(out->steps[i].operands == e->steps[i].operands);
-    if (!is_kernel || !held) assert_true(out->steps[i].kernel == e->steps[i].kernel);
-    else assert_int_equal(out->steps[i].kernel->rank, 0);
+    if (!is_kernel || !held)
+      assert_true(out->steps[i].kernel == e->steps[i].kernel);
+    else
+      assert_int_equal(out->steps[i].kernel->rank, 0);
   }
 }
 
@@ -96,6 +104,14 @@ static void where_it_does_not_matter(void **state) {
   expect(e, false);
 }
 
+/* A loop around goes through the place. */
+static void what_moves(void **state) {
+  (void)state;
+  example *e = make(2, 0);
+  e->first[0].loop = 0, e->first[0].step = 4;
+  expect(e, false);
+}
+
 /* A branch reads the place from memory; a kernel computes where it reads it. */
 static void what_others_need(void **state) {
   (void)state;
@@ -118,6 +134,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_pendulum_is_held, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(what_takes_longer_is_not, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(where_it_does_not_matter, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(what_moves, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(what_others_need, test_arena_start, test_arena_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ typedef enum ax_fused_loop_step_kind {
 } ax_fused_loop_step_kind;
 
 typedef struct ax_fused_loop_operand { /* a place, from an element on, plus `step` bytes for each iteration of a loop */
-  uint32_t place, first; /* first: the element; 0 where the place cannot be held */
+  uint32_t place, first;               /* first: the element; 0 where no part of the place is held */
   uint32_t loop; /* index among the fused loop's LOOPs; AX_NONE: the address is the same in every iteration */
   int64_t step;
 } ax_fused_loop_operand;

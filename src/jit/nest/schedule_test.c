@@ -537,7 +537,8 @@ static void padded_short_rows_are_narrow(void **state) {
   }
 }
 
-/* Pictures of three colours, turned and padded above and below with themselves: conditions on rows choose, and rows lie backwards. */
+/* Pictures of three colours, turned and padded above and below with themselves: conditions on rows choose, and rows lie
+   backwards. */
 static void turned_short_rows_are_narrow(void **state) {
   const int64_t dims[] = {40, 32, 3}, from[] = {32, 32, 3};
   (void)state;

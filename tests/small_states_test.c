@@ -1,0 +1,68 @@
+/* Loops over a few numbers, which fused loops may hold one by one, in every manner: states used whole, in parts, element by element by a
+   loop inside, from either end, and by branches. Against evaluation, with integers, so that every bit counts. */
+#include <stdio.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+static void try_text(const char *text, uint64_t seed) {
+  ax_program *program;
+  ax_tensor *in[2];
+  test_random random = {seed};
+  TEST_OK(ax_program_parse(text, strlen(text), "small states", &program));
+  const uint32_t count = ax_program_in_count(program);
+  for (uint32_t i = 0; i < count; i++) in[i] = test_random_tensor(&random, *ax_program_in_type(program, i), -50, 50);
+  test_every_way(program, in, 0, seed, __FILE__, __LINE__);
+  test_release(in, count);
+  ax_program_release(program);
+}
+
+/* c is added up, then gone through by a loop inside, whose results are the next c. */
+static void gone_through(void **state) {
+  static const char form[] =
+      "{ lambda x:s32[%d]. let\n"
+      "  c:s32[%d] t:s32[] = scan[ length=100 reverse=false num_consts=0 num_carry=2\n"
+      "    body={ lambda c:s32[%d] t:s32[]. let\n"
+      "      z:s32[] = reduce_%s[axes=(0,)] c\n"
+      "      a:s32[] y:s32[%d] = scan[ length=%d reverse=%s num_consts=1 num_carry=1\n"
+      "        body={ lambda z:s32[] a:s32[] i:s32[]. let p:s32[] = mul a 3:s32[] q:s32[] = add p i r:s32[] = add q z\n"
+      "               s:s32[] = rem r 101:s32[] in (s, s) } ] z t c\n"
+      "      in (y, a) } ] x 1:s32[]\n"
+      "  in (c, t) }\n";
+  (void)state;
+  for (int elems = 2; elems <= 17; elems += 1 + elems / 4)
+    for (int way = 0; way < 4; way++) {
+      char text[1024];
+      snprintf(text, sizeof text, form, elems, elems, elems, way < 2 ? "sum" : "max", elems, elems, way % 2 != 0 ? "true" : "false");
+      try_text(text, (uint64_t)(4 * elems + way));
+    }
+}
+
+/* The state's elements each by another rule, and its parts in others' places. */
+static void in_parts(void **state) {
+  static const char text[] =
+      "{ lambda x:s32[4] y:s32[4]. let\n"
+      "  c:s32[4] d:s32[4] = scan[ length=90 reverse=false num_consts=0 num_carry=2\n"
+      "    body={ lambda c:s32[4] d:s32[4]. let\n"
+      "      a:s32[1] = slice[start_indices=(0,) limit_indices=(1,) strides=(1,)] c\n"
+      "      b:s32[3] = slice[start_indices=(1,) limit_indices=(4,) strides=(1,)] c\n"
+      "      e:s32[3] = slice[start_indices=(0,) limit_indices=(3,) strides=(1,)] d\n"
+      "      f:s32[3] = add b e\n"
+      "      g:s32[4] = concatenate[dimension=0] f a\n"
+      "      m:s32[4] = broadcast_in_dim[shape=(4,) broadcast_dimensions=()] 1009:s32[]\n"
+      "      h:s32[4] = add g g\n"
+      "      i:s32[4] = rem h m\n"
+      "      j:s32[2] = slice[start_indices=(2,) limit_indices=(4,) strides=(1,)] i\n"
+      "      k:s32[4] = dynamic_update_slice d j 1:s32[]\n"
+      "      in (i, k) } ] x y\n"
+      "  in (c, d) }\n";
+  (void)state;
+  try_text(text, 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gone_through), cmocka_unit_test(in_parts)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
