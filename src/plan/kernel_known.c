@@ -126,7 +126,7 @@ static bool is_op(const ax_loop_kernel *kernel, ax_ex node, ax_scalar op, ax_ex 
 }
 
 /* k, of the number 2^k; -1: it is none. */
-static int digits_of(known number) {
+static int power_of(known number) {
   return number.is && number.i > 0 && (number.i & (number.i - 1)) == 0 ? __builtin_ctzll((uint64_t)number.i) : -1;
 }
 
@@ -186,7 +186,7 @@ static ax_ex same_as_operand(ax_scalar op, const ax_ex arg[3], ax_integers a, ax
 
 /* By 2^k, what is not negative is shifted, and its last digits are the rest. */
 static ax_ex divided(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, const ax_ex arg[3], bool positive) {
-  const int digits = digits_of(number_of(kernel, arg[1]));
+  const int digits = power_of(number_of(kernel, arg[1]));
   if (digits == 0 && op == AX_SCALAR_REM) return ax_kernel_const(kernel, dtype, 0);
   if (!positive || digits < 0 || (op != AX_SCALAR_DIV && op != AX_SCALAR_REM)) return AX_NONE;
   return op == AX_SCALAR_DIV ? bit_op(kernel, AX_SCALAR_SHIFT_RIGHT_LOGICAL, dtype, arg[0], digits)
@@ -206,7 +206,7 @@ static ax_ex of_integers(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, c
 }
 
 /* x >= 0 and x <= number, with which indices are looked at: one comparison, of numbers without a sign. */
-static ax_ex between(ax_loop_kernel *kernel, ax_ex low, ax_ex high) {
+static ax_ex inside_bounds(ax_loop_kernel *kernel, ax_ex low, ax_ex high) {
   const ax_expr *ge = &kernel->exprs[low], *le = &kernel->exprs[high];
   if (ge->op != AX_SCALAR_GE || le->op != AX_SCALAR_LE || ge->arg[0] != le->arg[0] || !is_number(kernel, ge->arg[1], 0))
     return AX_NONE;
@@ -275,7 +275,7 @@ static ax_ex rest_from_below(ax_loop_kernel *kernel, ax_dtype dtype, const ax_ex
   if (moved->op != AX_SCALAR_ADD || moved->arg[0] != arg[2] || rest->op != AX_SCALAR_REM || moved->arg[1] != rest->arg[1])
     return AX_NONE;
   const known by = number_of(kernel, rest->arg[1]);
-  if (digits_of(by) < 0 || !is_below_zero(kernel, arg[0], arg[2])) return AX_NONE;
+  if (power_of(by) < 0 || !is_below_zero(kernel, arg[0], arg[2])) return AX_NONE;
   return bit_op(kernel, AX_SCALAR_AND, dtype, rest->arg[0], by.i - 1);
 }
 
@@ -289,11 +289,11 @@ static ax_ex rounded_down(ax_loop_kernel *kernel, ax_dtype dtype, const ax_ex ar
   if (by < 1 || !leaves_less(kernel, arg[0], x, by)) return AX_NONE;
   const ax_integers range = ax_kernel_range(kernel, x);
   if (range.is && range.low >= 0) return arg[2];
-  const int digits = digits_of((known){by, true});
+  const int digits = power_of((known){by, true});
   return digits >= 0 ? bit_op(kernel, AX_SCALAR_SHIFT_RIGHT_ARITHMETIC, dtype, x, digits) : AX_NONE;
 }
 
-static ax_ex chosen(ax_loop_kernel *kernel, ax_dtype dtype, const ax_ex arg[3]) {
+static ax_ex rounded_choice(ax_loop_kernel *kernel, ax_dtype dtype, const ax_ex arg[3]) {
   if (ax_dtype_get(dtype)->kind != AX_KIND_SIGNED) return AX_NONE;
   const ax_ex rest = rest_from_below(kernel, dtype, arg);
   return rest != AX_NONE ? rest : rounded_down(kernel, dtype, arg);
@@ -330,7 +330,7 @@ ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, cons
   if (op == AX_SCALAR_SELECT && (a.is || arg[1] == arg[2])) return arg[a.is && a.i == 0 ? 2 : 1];
   const ax_expr *other = op == AX_SCALAR_SELECT ? &kernel->exprs[arg[2]] : NULL;
   if (other != NULL && other->op == AX_LEAF_CONST && other->imm == 0 && is_zero_beside(kernel, arg[1], arg[0], 0)) return arg[1];
-  if (op == AX_SCALAR_SELECT) return chosen(kernel, dtype, arg);
+  if (op == AX_SCALAR_SELECT) return rounded_choice(kernel, dtype, arg);
   if (op == AX_SCALAR_SIGN && a.is)
     return ax_kernel_const(kernel, dtype, wrapped(dtype, a.i == 0 ? 0 : is_negative(dtype, a.i) ? UINT64_MAX : 1));
   if (op == AX_SCALAR_NOT && a.is && dtype == AX_BOOL) return ax_kernel_const(kernel, AX_BOOL, a.i == 0);
@@ -341,8 +341,8 @@ ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, cons
   if (from != AX_BOOL) return ax_is_exact(from) ? of_integers(kernel, op, dtype, arg) : AX_NONE;
   if (dtype != AX_BOOL) return AX_NONE;
   if (op == AX_SCALAR_AND && !a.is && !b.is) {
-    const ax_ex one = between(kernel, arg[0], arg[1]);
-    return one != AX_NONE ? one : between(kernel, arg[1], arg[0]);
+    const ax_ex one = inside_bounds(kernel, arg[0], arg[1]);
+    return one != AX_NONE ? one : inside_bounds(kernel, arg[1], arg[0]);
   }
   return a.is ? of_one_bool(op, arg[0], a.i != 0, arg[1]) : b.is ? of_one_bool(op, arg[1], b.i != 0, arg[0]) : AX_NONE;
 }

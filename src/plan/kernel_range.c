@@ -156,7 +156,7 @@ static ax_integers result_of(const ax_loop_kernel *kernel, const ax_expr *expr, 
              : ax_is_float(kernel->exprs[expr->arg[0]].dtype) ? unknown
                                                               : a;
     case AX_SCALAR_BITCAST:
-      return ax_is_exact(kernel->exprs[expr->arg[0]].dtype) && is_positive(a) ? a : unknown;
+      return is_positive(a) && ax_dtype_get(kernel->exprs[expr->arg[0]].dtype)->bits == bits ? a : unknown;
     default:
       return unknown;
   }
