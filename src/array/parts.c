@@ -289,7 +289,7 @@ ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts
 ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *given, ax_parts **out) {
   AX_TRY(start(runtime, layout, out));
   ax_parts *parts = *out;
-  ax_part *lent = ax_alloc(layout->blocks * sizeof lent[0]);
+  ax_part *lent = ax_alloc_plain(layout->blocks * sizeof lent[0]);
   if (lent == NULL) return give_up(out, ax_out_of_memory(layout->blocks * sizeof lent[0]));
   memcpy(lent, given, layout->blocks * sizeof lent[0]);
   parts->lent = lent;

@@ -180,7 +180,7 @@ static void give_back_copies(const ax_layout *layout, const ax_part *parts) {
 
 /* Picks the parts by block from a list by place. *out: ax_free. */
 static ax_status pick_blocks(const ax_layout *layout, const ax_part *by_place, ax_part **out) {
-  *out = ax_alloc(layout->blocks * sizeof **out);
+  *out = ax_alloc_plain(layout->blocks * sizeof **out);
   if (*out == NULL) return ax_out_of_memory(layout->blocks * sizeof **out);
   for (uint32_t b = 0; b < layout->blocks; b++) (*out)[b] = by_place[first_place(layout, b)];
   return AX_OK;

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-enum { alignment = 64, small_alignment = 16 }; /* small: of less than a line of the cache, where malloc is several times as fast */
+enum { alignment = 64, plain_alignment = 16 };
 
 static _Thread_local char message[AX_ERROR_BYTES];
 
@@ -61,7 +61,7 @@ enum { huge_page = 2 << 20, large = 2 * huge_page };
 static void *default_allocate(void *user, size_t bytes, size_t align) {
   (void)user;
   void *memory = NULL;
-  if (align <= small_alignment) return malloc(bytes);
+  if (align <= plain_alignment) return malloc(bytes);
   if (bytes >= large && align < huge_page) align = huge_page;
   if (posix_memalign(&memory, align, bytes) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
@@ -84,9 +84,7 @@ void ax_set_allocator(const ax_allocator *replacement) {
 
 bool ax_allocator_is_default(void) { return allocator.allocate == default_allocate; }
 
-void *ax_alloc(size_t bytes) {
-  return allocator.allocate(allocator.user, bytes > 0 ? bytes : 1, bytes < alignment ? small_alignment : alignment);
-}
+void *ax_alloc(size_t bytes) { return allocator.allocate(allocator.user, bytes > 0 ? bytes : 1, alignment); }
 
 void *ax_alloc_array(size_t bytes) { return allocator.allocate(allocator.user, bytes > 0 ? bytes : 1, ax_array_alignment(bytes)); }
 
@@ -98,8 +96,10 @@ void *ax_calloc(size_t count, size_t bytes) {
   return memory;
 }
 
+void *ax_alloc_plain(size_t bytes) { return allocator.allocate(allocator.user, bytes > 0 ? bytes : 1, plain_alignment); }
+
 void *ax_calloc_plain(size_t bytes) {
-  void *memory = allocator.allocate(allocator.user, bytes > 0 ? bytes : 1, small_alignment);
+  void *memory = ax_alloc_plain(bytes);
   if (memory != NULL) memset(memory, 0, bytes);
   return memory;
 }

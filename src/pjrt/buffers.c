@@ -310,7 +310,7 @@ static void give_back(void *context) {
 
 static ax_pjrt_error *lend(ax_pjrt_client *client, const ax_sharding *where, const ax_type *type, const lent *l, bool read_only,
                            ax_array **out) {
-  lent *own = ax_alloc(sizeof *own);
+  lent *own = ax_alloc_plain(sizeof *own);
   if (own == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a buffer");
   *own = *l;
   const ax_part part = {l->data, bytes_of(type), give_back, own, read_only};

@@ -155,7 +155,7 @@ ax_pjrt_error *ax_pjrt_do_event_error(ax_pjrt_event_error_args *args) {
 
 ax_pjrt_error *ax_pjrt_do_event_on_ready(ax_pjrt_event_on_ready_args *args) {
   ax_pjrt_event *event = args->of;
-  listener *l = ax_alloc(sizeof *l);
+  listener *l = ax_alloc_plain(sizeof *l);
   if (l == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for a callback");
   pthread_mutex_lock(&event->lock);
   const bool ready = event->ready;
