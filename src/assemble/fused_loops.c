@@ -4,7 +4,7 @@
 
    An operand can be held in registers if it is the whole of an allocation of few elements, or a part of one of very few that may be
    held element by element. No other allocation's bytes are read through it, and allocations in the same memory live before it or
-   after it. What an inner loop goes through element by element stays in memory. Its lifetime says whether its value is needed before
+   after it. Its lifetime says whether its value is needed before
    the fused loop's first step, and wanted after its last. */
 #include <string.h>
 
@@ -122,13 +122,11 @@ static bool find_place(maker *m, ax_ref ref, uint32_t buffer, ax_dtype dtype, ax
          !(m->allocations[p] == allocation && same_ref(&m->refs[p], &ref) && m->places[p].dtype == dtype))
     p++;
   out->place = p;
-  const bool moves = out->loop != AX_NONE && out->step != 0;
-  if (p < m->fused_loop.place_count && moves && m->places[p].elems > 1) m->places[p] = (ax_fused_loop_place){.dtype = dtype};
   if (p < m->fused_loop.place_count) return true;
   if (p == AX_FUSED_LOOP_PLACES) return false;
   m->refs[p] = ref;
   m->allocations[p] = allocation;
-  m->places[p] = (ax_fused_loop_place){.dtype = dtype, .elems = moves ? 0 : held_elems(m, b, dtype)};
+  m->places[p] = (ax_fused_loop_place){.dtype = dtype, .elems = held_elems(m, b, dtype)};
   if (m->places[p].elems > 0) {
     m->places[p].needed = needed_before(m, allocation);
     m->places[p].wanted = wanted_after(m, allocation);

@@ -139,20 +139,13 @@ static int compared(ax_scalar op, ax_integers a, ax_integers b) {
   if (!a.is || !b.is) return -1;
   const bool below = a.high<b.low, above = a.low> b.high, apart = below || above, same = a.low == b.high && a.high == b.low;
   switch (op) {
-    case AX_SCALAR_EQ:
-      return apart ? 0 : same ? 1 : -1;
-    case AX_SCALAR_NE:
-      return apart ? 1 : same ? 0 : -1;
-    case AX_SCALAR_LT:
-      return below ? 1 : a.low >= b.high ? 0 : -1;
-    case AX_SCALAR_LE:
-      return a.high <= b.low ? 1 : above ? 0 : -1;
-    case AX_SCALAR_GT:
-      return above ? 1 : a.high <= b.low ? 0 : -1;
-    case AX_SCALAR_GE:
-      return a.low >= b.high ? 1 : below ? 0 : -1;
-    default:
-      return -1;
+    case AX_SCALAR_EQ: return apart ? 0 : same ? 1 : -1;
+    case AX_SCALAR_NE: return apart ? 1 : same ? 0 : -1;
+    case AX_SCALAR_LT: return below ? 1 : a.low >= b.high ? 0 : -1;
+    case AX_SCALAR_LE: return a.high <= b.low ? 1 : above ? 0 : -1;
+    case AX_SCALAR_GT: return above ? 1 : a.high <= b.low ? 0 : -1;
+    case AX_SCALAR_GE: return a.low >= b.high ? 1 : below ? 0 : -1;
+    default: return -1;
   }
 }
 
@@ -160,27 +153,18 @@ static int compared(ax_scalar op, ax_integers a, ax_integers b) {
 static ax_ex same_as_operand(ax_scalar op, const ax_ex arg[3], ax_integers a, ax_integers b) {
   const bool both = a.is && b.is, number = both && b.low == b.high;
   switch (op) {
-    case AX_SCALAR_ADD:
-      return number && b.low == 0 ? arg[0] : a.is && a.low == 0 && a.high == 0 ? arg[1] : AX_NONE;
+    case AX_SCALAR_ADD: return number && b.low == 0 ? arg[0] : a.is && a.low == 0 && a.high == 0 ? arg[1] : AX_NONE;
     case AX_SCALAR_SUB:
     case AX_SCALAR_SHIFT_LEFT:
     case AX_SCALAR_SHIFT_RIGHT_LOGICAL:
-    case AX_SCALAR_SHIFT_RIGHT_ARITHMETIC:
-      return number && b.low == 0 ? arg[0] : AX_NONE;
-    case AX_SCALAR_MUL:
-      return number && b.low == 1 ? arg[0] : a.is && a.low == 1 && a.high == 1 ? arg[1] : AX_NONE;
-    case AX_SCALAR_DIV:
-      return number && b.low == 1 ? arg[0] : AX_NONE;
-    case AX_SCALAR_REM:
-      return number && a.low >= 0 && a.high < b.low ? arg[0] : AX_NONE;
-    case AX_SCALAR_AND:
-      return number && a.low >= 0 && a.high <= b.low && (b.low & (b.low + 1)) == 0 ? arg[0] : AX_NONE;
-    case AX_SCALAR_MIN:
-      return !both ? AX_NONE : a.high <= b.low ? arg[0] : b.high <= a.low ? arg[1] : AX_NONE;
-    case AX_SCALAR_MAX:
-      return !both ? AX_NONE : a.low >= b.high ? arg[0] : b.low >= a.high ? arg[1] : AX_NONE;
-    default:
-      return AX_NONE;
+    case AX_SCALAR_SHIFT_RIGHT_ARITHMETIC: return number && b.low == 0 ? arg[0] : AX_NONE;
+    case AX_SCALAR_MUL: return number && b.low == 1 ? arg[0] : a.is && a.low == 1 && a.high == 1 ? arg[1] : AX_NONE;
+    case AX_SCALAR_DIV: return number && b.low == 1 ? arg[0] : AX_NONE;
+    case AX_SCALAR_REM: return number && a.low >= 0 && a.high < b.low ? arg[0] : AX_NONE;
+    case AX_SCALAR_AND: return number && a.low >= 0 && a.high <= b.low && (b.low & (b.low + 1)) == 0 ? arg[0] : AX_NONE;
+    case AX_SCALAR_MIN: return !both ? AX_NONE : a.high <= b.low ? arg[0] : b.high <= a.low ? arg[1] : AX_NONE;
+    case AX_SCALAR_MAX: return !both ? AX_NONE : a.low >= b.high ? arg[0] : b.low >= a.high ? arg[1] : AX_NONE;
+    default: return AX_NONE;
   }
 }
 

@@ -118,47 +118,31 @@ static ax_integers result_of(const ax_loop_kernel *kernel, const ax_expr *expr, 
   const ax_integers a = arg[0], b = arg[1];
   const int64_t bits = ax_dtype_get(expr->dtype)->bits;
   switch (expr->op) {
-    case AX_SCALAR_ADD:
-      return sum_of(a, b);
-    case AX_SCALAR_SUB:
-      return sum_of(a, minus(b));
-    case AX_SCALAR_MUL:
-      return product_of(a, b);
-    case AX_SCALAR_NEG:
-      return minus(a);
-    case AX_SCALAR_ABS:
-      return size_of(a);
-    case AX_SCALAR_SIGN:
-      return between(is_positive(a) ? a.low > 0 : -1, a.is && a.high <= 0 ? -(a.high < 0) : 1);
-    case AX_SCALAR_DIV:
-      return quotient_of(a, b);
-    case AX_SCALAR_REM:
-      return rest_of(a, b);
-    case AX_SCALAR_MIN:
-      return a.is && b.is ? between(ax_least(a.low, b.low), ax_least(a.high, b.high)) : unknown;
-    case AX_SCALAR_MAX:
-      return a.is && b.is ? between(a.low > b.low ? a.low : b.low, a.high > b.high ? a.high : b.high) : unknown;
-    case AX_SCALAR_AND:
-      return and_of(a, b);
+    case AX_SCALAR_ADD: return sum_of(a, b);
+    case AX_SCALAR_SUB: return sum_of(a, minus(b));
+    case AX_SCALAR_MUL: return product_of(a, b);
+    case AX_SCALAR_NEG: return minus(a);
+    case AX_SCALAR_ABS: return size_of(a);
+    case AX_SCALAR_SIGN: return between(is_positive(a) ? a.low > 0 : -1, a.is && a.high <= 0 ? -(a.high < 0) : 1);
+    case AX_SCALAR_DIV: return quotient_of(a, b);
+    case AX_SCALAR_REM: return rest_of(a, b);
+    case AX_SCALAR_MIN: return a.is && b.is ? between(ax_least(a.low, b.low), ax_least(a.high, b.high)) : unknown;
+    case AX_SCALAR_MAX: return a.is && b.is ? between(a.low > b.low ? a.low : b.low, a.high > b.high ? a.high : b.high) : unknown;
+    case AX_SCALAR_AND: return and_of(a, b);
     case AX_SCALAR_OR:
-    case AX_SCALAR_XOR:
-      return or_of(a, b);
+    case AX_SCALAR_XOR: return or_of(a, b);
     case AX_SCALAR_SHIFT_LEFT:
     case AX_SCALAR_SHIFT_RIGHT_LOGICAL:
-    case AX_SCALAR_SHIFT_RIGHT_ARITHMETIC:
-      return shifted(expr->op, expr->dtype, a, b);
+    case AX_SCALAR_SHIFT_RIGHT_ARITHMETIC: return shifted(expr->op, expr->dtype, a, b);
     case AX_SCALAR_POPULATION_COUNT:
     case AX_SCALAR_CLZ:
-    case AX_SCALAR_CTZ:
-      return between(0, bits);
+    case AX_SCALAR_CTZ: return between(0, bits);
     case AX_SCALAR_CONVERT:
       return kernel->exprs[expr->arg[0]].dtype == AX_BOOL     ? between(0, 1)
              : ax_is_float(kernel->exprs[expr->arg[0]].dtype) ? unknown
                                                               : a;
-    case AX_SCALAR_BITCAST:
-      return is_positive(a) && ax_dtype_get(kernel->exprs[expr->arg[0]].dtype)->bits == bits ? a : unknown;
-    default:
-      return unknown;
+    case AX_SCALAR_BITCAST: return is_positive(a) && ax_dtype_get(kernel->exprs[expr->arg[0]].dtype)->bits == bits ? a : unknown;
+    default: return unknown;
   }
 }
 
@@ -190,10 +174,8 @@ ax_integers ax_kernel_range_of(const ax_loop_kernel *kernel, const ax_expr *expr
       const int64_t number = ax_number_load(expr->dtype, &expr->imm, 0).i;
       return expr->dtype == AX_U64 && number < 0 ? unknown : of_number(number);
     }
-    case AX_LEAF_INDEX:
-      return between(0, kernel->dims[expr->imm] > 0 ? kernel->dims[expr->imm] - 1 : 0);
-    case AX_SCALAR_SELECT:
-      return within(expr->dtype, chosen(kernel, expr));
+    case AX_LEAF_INDEX: return between(0, kernel->dims[expr->imm] > 0 ? kernel->dims[expr->imm] - 1 : 0);
+    case AX_SCALAR_SELECT: return within(expr->dtype, chosen(kernel, expr));
     default:
       return expr->op < AX_SCALAR_COUNT ? within(expr->dtype, result_of(kernel, expr, (given){.node = AX_NONE}))
                                         : all_of(expr->dtype);

@@ -45,26 +45,24 @@ ax_pool_block *ax_spare_take_any(ax_spare *spare, uint32_t size) {
   return spare->blocks[size] != NULL ? take_out(spare, spare->blocks[size]) : NULL;
 }
 
-ax_pool_block *ax_spare_take_oldest(ax_spare *spare, size_t bytes) {
+/* Those of `least` bytes or more. */
+static ax_pool_block *take_oldest(ax_spare *spare, size_t bytes, size_t least) {
   ax_pool_block *taken = NULL;
-  while (spare->bytes > bytes) {
-    ax_pool_block *block = take_out(spare, spare->oldest);
+  for (ax_pool_block *block = spare->oldest, *newer; block != NULL && spare->bytes > bytes; block = newer) {
+    newer = block->newer;
+    if (block->bytes < least) continue;
+    (void)take_out(spare, block);
     block->next = taken;
     taken = block;
   }
   return taken;
 }
 
+ax_pool_block *ax_spare_take_oldest(ax_spare *spare, size_t bytes) { return take_oldest(spare, bytes, 0); }
+
 ax_pool_block *ax_spare_take_huge(ax_spare *spare, size_t bytes) {
-  ax_pool_block *taken = NULL;
-  for (ax_pool_block *block = spare->oldest, *newer; block != NULL && spare->bytes > bytes && spare->huge > 0; block = newer) {
-    newer = block->newer;
-    if (block->bytes < AX_HUGE_BLOCK) continue;
-    (void)take_out(spare, block);
-    block->next = taken;
-    taken = block;
-  }
-  return taken;
+  const size_t others = spare->bytes - spare->huge;
+  return spare->huge > 0 ? take_oldest(spare, others > bytes ? others : bytes, AX_HUGE_BLOCK) : NULL;
 }
 
 /* --- Blocks that fit --- */

@@ -250,8 +250,9 @@ static ax_pool_block *take_huge(ax_pool *pool, size_t bytes) { /* with the lock 
   return pool->source->shared ? NULL : ax_spare_take_huge(&pool->spare, most - in_use + AX_POOL_SPARE);
 }
 
-static ax_pool_block *one(ax_pool_block *block) {
-  if (block != NULL) block->next = NULL;
+static ax_pool_block *put_before(ax_pool_block *block, ax_pool_block *list) { /* block NULL: there is none */
+  if (block == NULL) return list;
+  block->next = list;
   return block;
 }
 
@@ -260,16 +261,10 @@ static void *alloc_large(ax_pool *pool, size_t bytes) {
   size_t most = bytes;
   const uint32_t size = round_to_size(&most) - AX_POCKET_SIZES;
   pthread_mutex_lock(&pool->lock);
-  ax_pool_block *block = take_large(pool, size, exact), *gone = NULL;
-  if (block == NULL) gone = one(ax_spare_take_any(&pool->spare, size));
-  const size_t taken = block != NULL ? block->bytes : gone != NULL ? most : exact;
-  if (block == NULL) {
-    ax_pool_block *huge = take_huge(pool, taken);
-    if (gone != NULL)
-      gone->next = huge;
-    else
-      gone = huge;
-  }
+  ax_pool_block *block = take_large(pool, size, exact);
+  ax_pool_block *small = block == NULL ? ax_spare_take_any(&pool->spare, size) : NULL;
+  const size_t taken = block != NULL ? block->bytes : small != NULL ? most : exact;
+  ax_pool_block *gone = block == NULL ? put_before(small, take_huge(pool, taken)) : NULL;
   return give_large(pool, &pool->large, block, gone, taken, taken != exact);
 }
 
@@ -282,7 +277,7 @@ static void *borrow_large(ax_pool *pool, size_t bytes) {
     put_fitting(pool, block);
     block = NULL;
   }
-  ax_pool_block *small = block == NULL ? one(ax_fitting_take_below(&pool->fitting, size)) : NULL;
+  ax_pool_block *small = block == NULL ? put_before(ax_fitting_take_below(&pool->fitting, size), NULL) : NULL;
   return give_large(pool, &pool->borrowed, block, small, bytes, false);
 }
 

@@ -13,8 +13,7 @@
 enum { most_vectors = 8, most_in_all = 16, most_values = AX_FUSED_LOOP_ELEMENTS };
 
 typedef struct holding { /* how a place is held */
-  uint32_t vectors,
-      lanes; /* vectors 0: in memory; lanes 1: element by element; lanes UINT32_MAX, while it is decided: never as vectors */
+  uint32_t vectors, lanes; /* vectors 0: in memory; lanes 1: element by element; UINT32_MAX, while it is decided: never as vectors */
 } holding;
 
 typedef struct writer {
