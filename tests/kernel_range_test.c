@@ -208,15 +208,18 @@ static void divisions(void **state) {
     }
 }
 
-/* Of an index, which is not negative, the roundings are those of the processor; its rest may be itself. */
+/* Of an index, which is not negative, the roundings are those of the processor; its rest may be itself, and its quotient 0. */
 static void of_indices(void **state) {
   (void)state;
-  for (int64_t by = 1; by < 50; by++) {
+  for (int64_t by = 1; by < 70; by++) {
     pool *p = begun((uint64_t)by);
     const uint32_t i = index_of(p), divisor = number(p, AX_S64, by);
     const uint32_t quotient = floor_of(p, AX_S64, i, divisor), rest = modulo(p, AX_S64, i, divisor);
     const bool digits = (by & (by - 1)) == 0;
-    assert_int_equal(op_of(p, quotient), by == 1 ? AX_LEAF_INDEX : digits ? AX_SCALAR_SHIFT_RIGHT_LOGICAL : AX_SCALAR_DIV);
+    assert_int_equal(op_of(p, quotient), by == 1        ? AX_LEAF_INDEX
+                                         : by >= extent ? AX_LEAF_CONST
+                                         : digits       ? AX_SCALAR_SHIFT_RIGHT_LOGICAL
+                                                        : AX_SCALAR_DIV);
     assert_int_equal(op_of(p, rest), by == 1        ? AX_LEAF_CONST
                                      : by >= extent ? AX_LEAF_INDEX
                                      : digits       ? AX_SCALAR_AND

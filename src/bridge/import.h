@@ -41,6 +41,7 @@ typedef struct ax_variant { /* a function as it is called with these types and k
   const ax_literal *const *known;  /* by argument; NULL: that one is not known */
   const ax_literal **out_known;    /* by result, likewise */
   ax_program *program;
+  bool is_threefry; /* bridge/threefry_trial.h */
 } ax_variant;
 
 struct ax_hlo_import {

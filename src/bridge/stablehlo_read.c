@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "axle/random.h"
 #include "axle/stablehlo.h"
 #include "bridge/import.h"
 #include "bridge/parts.h"
@@ -19,6 +20,7 @@
 #include "bridge/readers.h"
 #include "bridge/sections.h"
 #include "bridge/shardy_calls.h"
+#include "bridge/threefry_trial.h"
 #include "control/closed_call.h"
 #include "hlo/files.h"
 #include "hlo/flatten.h"
@@ -491,6 +493,7 @@ static ax_status find_variant(const ax_hlo_read_args *args, ax_function_entry *e
   const ax_status status = trace_variant(import, wanted, false);
   entry->in_progress = false;
   AX_TRY(status);
+  wanted->is_threefry = ax_is_threefry(wanted->program);
   AX_TRY(grow_variants(import)); /* the function may have called others */
   *variant_slot(import, wanted) = *out = wanted;
   import->variant_count++;
@@ -563,7 +566,8 @@ ax_status ax_hlo_call(const ax_hlo_read_args *args, ax_hlo_slice function) {
   for (uint32_t k = 0; k < op->result_count && args->import->known != NULL; k++)
     args->import->known[op->result + k] = variant->out_known[k];
   const ax_closed_call_params params = {.body = variant->program};
-  ax_bind(&ax_prim_closed_call, &params, args->in, op->operand_count, args->out, op->result_count);
+  if (variant->is_threefry) (ax_threefry2x32)(args->in[0], args->in[1], args->in[2], args->in[3], op->result_count, args->out);
+  else ax_bind(&ax_prim_closed_call, &params, args->in, op->operand_count, args->out, op->result_count);
   return AX_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "base/threefry.h"
 #include "jit/jit.h"
 #include "jit/reference_test.h"
 #include "jit/widths_test.h"
@@ -301,6 +302,38 @@ static void one_divisor(void **unused) {
   }
 }
 
+/* Random bits of counts that are counted and of ones that are read, with one key and with many, vectors side by side and rows of which
+   some are left over. */
+static void random_bits_side_by_side(void **state) {
+  enum { many = (1 << 15) * 2 + 37 };
+  static uint64_t keys[many], counts[many], out[many];
+  static const int64_t all = many, one = 1;
+  (void)state;
+  for (int64_t i = 0; i < many; i++)
+    keys[i] = 0x9e3779b97f4a7c15u * (uint64_t)(i + 1), counts[i] = 0xbf58476d1ce4e5b9u * (uint64_t)(i + 7);
+  for (int w = 0; w < width_count; w++)
+    for (int form = 0; form < 4; form++) {
+      const bool many_keys = form % 2 == 1, counted = form / 2 == 1;
+      ax_arena arena = {0};
+      ax_kernel_code code;
+      const ax_position at = {.dim = 0, .coef = 1, .dynamic = AX_NONE}, first = {.dim = -1, .dynamic = AX_NONE};
+      ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, &all);
+      const uint32_t key = ax_kernel_slot(k, AX_U64, 1, many_keys ? &all : &one), count = ax_kernel_slot(k, AX_U64, 1, &all),
+                     made = ax_kernel_slot(k, AX_U64, 1, &all);
+      const ax_ex index = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_U64, ax_kernel_index(k, 0), AX_NONE, AX_NONE);
+      ax_kernel_store(k, made, &at,
+                      ax_kernel_op(k, AX_SCALAR_THREEFRY, AX_U64, ax_kernel_load(k, key, many_keys ? &at : &first),
+                                   counted ? index : ax_kernel_load(k, count, &at), AX_NONE),
+                      AX_SCALAR_NONE);
+      const ax_loop_kernel *kernel = k;
+      if (ax_jit_compile(jits[w], &kernel, 1, &code) != AX_OK) fail_msg("%s", ax_message());
+      code((void *[]){keys, counts, out}, NULL, 0, many);
+      for (int64_t i = 0; i < many; i++)
+        assert_int_equal(out[i], ax_threefry_bits(keys[many_keys ? i : 0], counted ? (uint64_t)i : counts[i]));
+      ax_arena_deinit(&arena);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operations),
@@ -310,6 +343,7 @@ int main(void) {
       cmocka_unit_test(conversions),
       cmocka_unit_test(accuracy),
       cmocka_unit_test(one_divisor),
+      cmocka_unit_test(random_bits_side_by_side),
   };
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

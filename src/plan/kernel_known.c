@@ -62,6 +62,15 @@ static ax_ex of_one_bool(ax_scalar op, ax_ex number, bool value, ax_ex other) {
   return value == (op == AX_SCALAR_AND) ? other : number;
 }
 
+/* An integer that was converted from another before: from that one, if it had all digits in between. */
+static ax_ex converted_twice(ax_loop_kernel *kernel, ax_dtype dtype, const ax_expr *between) {
+  if (between->op != AX_SCALAR_CONVERT || dtype == AX_BOOL || between->dtype == AX_BOOL) return AX_NONE;
+  const ax_dtype from = kernel->exprs[between->arg[0]].dtype;
+  const bool integers = ax_is_exact(dtype) && ax_is_exact(between->dtype) && ax_is_exact(from);
+  if (!integers || ax_dtype_get(dtype)->bits > ax_dtype_get(between->dtype)->bits) return AX_NONE;
+  return dtype == from ? between->arg[0] : ax_kernel_op(kernel, AX_SCALAR_CONVERT, dtype, between->arg[0], AX_NONE, AX_NONE);
+}
+
 /* A number of another dtype, if it is the same there: not rounded, not flushed, no infinity. */
 static ax_ex converted(ax_loop_kernel *kernel, ax_dtype dtype, ax_ex node) {
   const ax_expr *expr = &kernel->exprs[node];
@@ -153,7 +162,9 @@ static int compared(ax_scalar op, ax_integers a, ax_integers b) {
 static ax_ex same_as_operand(ax_scalar op, const ax_ex arg[3], ax_integers a, ax_integers b) {
   const bool both = a.is && b.is, number = both && b.low == b.high;
   switch (op) {
-    case AX_SCALAR_ADD: return number && b.low == 0 ? arg[0] : a.is && a.low == 0 && a.high == 0 ? arg[1] : AX_NONE;
+    case AX_SCALAR_ADD:
+    case AX_SCALAR_OR:
+    case AX_SCALAR_XOR: return number && b.low == 0 ? arg[0] : a.is && a.low == 0 && a.high == 0 ? arg[1] : AX_NONE;
     case AX_SCALAR_SUB:
     case AX_SCALAR_SHIFT_LEFT:
     case AX_SCALAR_SHIFT_RIGHT_LOGICAL:
@@ -186,6 +197,9 @@ static ax_ex of_integers(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, c
   }
   const ax_ex same = same_as_operand(op, arg, a, b);
   if (same != AX_NONE) return same;
+  const ax_expr made = {.op = op, .dtype = dtype, .arg = {arg[0], arg[1], AX_NONE}};
+  const ax_integers range = dtype != AX_BOOL ? ax_kernel_range_of(kernel, &made) : (ax_integers){.is = false};
+  if (range.is && range.low == range.high) return ax_kernel_const(kernel, dtype, wrapped(dtype, (uint64_t)range.low));
   return divided(kernel, op, dtype, arg, ax_dtype_get(from)->kind == AX_KIND_UNSIGNED || (a.is && a.low >= 0));
 }
 
@@ -210,6 +224,14 @@ static bool is_not(const ax_loop_kernel *kernel, ax_ex node, ax_ex *x, int64_t n
   const ax_expr *expr = &kernel->exprs[node];
   *x = expr->arg[0];
   return expr->op == AX_SCALAR_NE && is_number(kernel, expr->arg[1], number);
+}
+
+/* Whether one asks if the sign of x is not 1, where x is not negative, and the other if x is not 0. */
+static bool exclude(const ax_loop_kernel *kernel, ax_ex no_sign, ax_ex nonzero) {
+  ax_ex sign, x;
+  if (!is_not(kernel, no_sign, &sign, 1) || !is_not(kernel, nonzero, &x, 0) || !is_op(kernel, sign, AX_SCALAR_SIGN, x)) return false;
+  const ax_integers range = ax_kernel_range(kernel, x);
+  return range.is && range.low >= 0;
 }
 
 /* The number by which a node divides x; 0: it does not. */
@@ -307,7 +329,10 @@ static bool is_zero_beside(const ax_loop_kernel *kernel, ax_ex node, ax_ex guard
 
 ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, const ax_ex arg[3]) {
   if (kernel->failed || op >= AX_SCALAR_COUNT || arg[0] == AX_NONE || op == AX_SCALAR_BITCAST) return AX_NONE;
-  if (op == AX_SCALAR_CONVERT) return converted(kernel, dtype, arg[0]);
+  if (op == AX_SCALAR_CONVERT) {
+    const ax_ex twice = converted_twice(kernel, dtype, &kernel->exprs[arg[0]]);
+    return twice != AX_NONE ? twice : converted(kernel, dtype, arg[0]);
+  }
   if (op == AX_SCALAR_SQRT) return root_of(kernel, dtype, arg[0]);
   const known a = number_of(kernel, arg[0]);
   int64_t bits;
@@ -325,6 +350,7 @@ ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, cons
   if (from != AX_BOOL) return ax_is_exact(from) ? of_integers(kernel, op, dtype, arg) : AX_NONE;
   if (dtype != AX_BOOL) return AX_NONE;
   if (op == AX_SCALAR_AND && !a.is && !b.is) {
+    if (exclude(kernel, arg[0], arg[1]) || exclude(kernel, arg[1], arg[0])) return ax_kernel_const(kernel, AX_BOOL, 0);
     const ax_ex one = inside_bounds(kernel, arg[0], arg[1]);
     return one != AX_NONE ? one : inside_bounds(kernel, arg[1], arg[0]);
   }

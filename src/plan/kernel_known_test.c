@@ -143,6 +143,50 @@ static void conversions(void **state) {
   assert_int_equal(ax_kernel_known(k, AX_SCALAR_CONVERT, AX_BF16, (const ax_ex[]){float_of(k, AX_F32, 0.1f), AX_NONE, AX_NONE}), AX_NONE);
 }
 
+/* An integer that passes through a dtype of as many digits or more comes from where it began; of fewer, it has lost some. */
+static void conversions_of_conversions(void **state) {
+  (void)state;
+  static const ax_dtype integers[] = {AX_S8, AX_U8, AX_S16, AX_U16, AX_S32, AX_U32, AX_S64, AX_U64};
+  static const int64_t dims[] = {5};
+  static const uint64_t numbers[] = {0, 1, 127, 128, 200, 255, 256, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, UINT32_MAX, 0x123456789abcdef0,
+                                     INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
+  ax_position at = {.dim = 0, .coef = 1, .dynamic = AX_NONE};
+  uint32_t shorter = 0;
+  for (size_t from = 0; from < AX_COUNT(integers); from++)
+    for (size_t over = 0; over < AX_COUNT(integers); over++)
+      for (size_t to = 0; to < AX_COUNT(integers); to++) {
+        ax_loop_kernel *k = kernel_of();
+        const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, integers[from], 1, dims), &at);
+        const ax_ex between = ax_kernel_op(k, AX_SCALAR_CONVERT, integers[over], x, AX_NONE, AX_NONE);
+        const ax_ex made = ax_kernel_known(k, AX_SCALAR_CONVERT, integers[to], (const ax_ex[]){between, AX_NONE, AX_NONE});
+        if (made == AX_NONE) continue;
+        assert_true(made == x || (k->exprs[made].op == AX_SCALAR_CONVERT && k->exprs[made].arg[0] == x));
+        assert_int_equal(k->exprs[made].dtype, integers[to]);
+        shorter++;
+        for (size_t i = 0; i < AX_COUNT(numbers); i++) {
+          int64_t bits = (int64_t)numbers[i], middle = 0, twice = 0, once = 0;
+          const ax_number number = ax_number_load(integers[from], &bits, 0);
+          ax_number_store(integers[over], &middle, 0, ax_number_convert(integers[from], integers[over], number));
+          ax_number_store(integers[to], &twice, 0, ax_number_convert(integers[over], integers[to], ax_number_load(integers[over], &middle, 0)));
+          ax_number_store(integers[to], &once, 0, ax_number_convert(integers[from], integers[to], number));
+          assert_int_equal(twice, once);
+        }
+      }
+  assert_true(shorter > 200);
+}
+
+/* Digits that no index has, and what is added to nothing. */
+static void ranges_of_one_number(void **state) {
+  (void)state;
+  ax_loop_kernel *k = kernel_of();
+  const ax_ex i = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_U64, ax_kernel_index(k, 0), AX_NONE, AX_NONE), zero = ax_kernel_const(k, AX_U64, 0);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_SHIFT_RIGHT_LOGICAL, AX_U64, i, ax_kernel_const(k, AX_U64, 32), AX_NONE), zero);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_SHIFT_RIGHT_LOGICAL, AX_U64, i, ax_kernel_const(k, AX_U64, 3), AX_NONE), zero);
+  assert_int_not_equal(ax_kernel_op(k, AX_SCALAR_SHIFT_RIGHT_LOGICAL, AX_U64, i, ax_kernel_const(k, AX_U64, 2), AX_NONE), zero);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_OR, AX_U64, i, zero, AX_NONE), i);
+  assert_int_equal(ax_kernel_op(k, AX_SCALAR_XOR, AX_U64, zero, i, AX_NONE), i);
+}
+
 static ax_expr node(const ax_loop_kernel *k, ax_ex id) { return k->exprs[id]; }
 
 /* x / 8 is x * 0.125, and what has no exact inverse, or one that a thread may flush, is divided by. */
@@ -199,6 +243,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(bools, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(what_is_left, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(conversions, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(conversions_of_conversions, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(ranges_of_one_number, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(powers_of_two, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(zeros_beside_loads, test_arena_start, test_arena_end),
   };

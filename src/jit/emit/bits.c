@@ -49,24 +49,50 @@ static LLVMValueRef rotated(const ax_codegen *cg, LLVMValueRef x, uint64_t by, u
   return ax_cg_intrinsic(cg, "llvm.fshl", &type, 1, (LLVMValueRef[]){x, x, ax_cg_integer(cg, AX_U32, lanes, by)}, 3);
 }
 
-LLVMValueRef ax_cg_threefry(const ax_codegen *cg, LLVMValueRef key, LLVMValueRef count, uint32_t lanes) {
+/* A key and a count, and what is made of them. */
+typedef struct threefry {
+  LLVMValueRef words[3], x0, x1;
+} threefry;
+
+static threefry threefry_begin(const ax_codegen *cg, LLVMValueRef key, LLVMValueRef count, uint32_t lanes) {
   LLVMBuilderRef b = cg->builder;
-  LLVMValueRef words[3] = {half(cg, key, 32, lanes), half(cg, key, 0, lanes)};
-  LLVMValueRef both = LLVMBuildBinOp(b, LLVMXor, words[0], words[1], "");
-  words[2] = LLVMBuildBinOp(b, LLVMXor, both, ax_cg_integer(cg, AX_U32, lanes, ax_threefry_parity), "");
-  LLVMValueRef x0 = LLVMBuildAdd(b, half(cg, count, 32, lanes), words[0], ""), x1 = LLVMBuildAdd(b, half(cg, count, 0, lanes), words[1], "");
+  threefry t = {.words = {half(cg, key, 32, lanes), half(cg, key, 0, lanes)}};
+  LLVMValueRef both = LLVMBuildBinOp(b, LLVMXor, t.words[0], t.words[1], "");
+  t.words[2] = LLVMBuildBinOp(b, LLVMXor, both, ax_cg_integer(cg, AX_U32, lanes, ax_threefry_parity), "");
+  t.x0 = LLVMBuildAdd(b, half(cg, count, 32, lanes), t.words[0], "");
+  t.x1 = LLVMBuildAdd(b, half(cg, count, 0, lanes), t.words[1], "");
+  return t;
+}
+
+static void threefry_add_key(const ax_codegen *cg, threefry *t, uint32_t group, uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
+  LLVMValueRef word = LLVMBuildAdd(b, t->words[(group + 2) % 3], ax_cg_integer(cg, AX_U32, lanes, group + 1), "");
+  t->x0 = LLVMBuildAdd(b, t->x0, t->words[(group + 1) % 3], "");
+  t->x1 = LLVMBuildAdd(b, t->x1, word, "");
+}
+
+static LLVMValueRef threefry_end(const ax_codegen *cg, const threefry *t, uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
+  LLVMTypeRef wide = ax_cg_int(cg, 64, lanes);
+  LLVMValueRef above = LLVMBuildShl(b, LLVMBuildCast(b, LLVMZExt, t->x0, wide, ""), ax_cg_integer(cg, AX_U64, lanes, 32), "");
+  return LLVMBuildOr(b, above, LLVMBuildCast(b, LLVMZExt, t->x1, wide, ""), "");
+}
+
+void ax_cg_threefry(const ax_codegen *cg, const LLVMValueRef *keys, const LLVMValueRef *counts, uint32_t lanes, uint32_t count,
+                    LLVMValueRef *out) {
+  LLVMBuilderRef b = cg->builder;
+  threefry t[AX_CG_ABREAST];
+  for (uint32_t k = 0; k < count; k++) t[k] = threefry_begin(cg, keys[k], counts[k], lanes);
   for (uint32_t group = 0; group < AX_THREEFRY_GROUPS; group++) {
     for (int i = 0; i < AX_THREEFRY_ROUNDS; i++) {
-      x0 = LLVMBuildAdd(b, x0, x1, "");
-      x1 = LLVMBuildBinOp(b, LLVMXor, rotated(cg, x1, ax_threefry_rotations[group % 2][i], lanes), x0, "");
+      const uint64_t by = ax_threefry_rotations[group % 2][i];
+      for (uint32_t k = 0; k < count; k++) t[k].x0 = LLVMBuildAdd(b, t[k].x0, t[k].x1, "");
+      for (uint32_t k = 0; k < count; k++) t[k].x1 = rotated(cg, t[k].x1, by, lanes);
+      for (uint32_t k = 0; k < count; k++) t[k].x1 = LLVMBuildBinOp(b, LLVMXor, t[k].x1, t[k].x0, "");
     }
-    x0 = LLVMBuildAdd(b, x0, words[(group + 1) % 3], "");
-    LLVMValueRef word = LLVMBuildAdd(b, words[(group + 2) % 3], ax_cg_integer(cg, AX_U32, lanes, group + 1), "");
-    x1 = LLVMBuildAdd(b, x1, word, "");
+    for (uint32_t k = 0; k < count; k++) threefry_add_key(cg, &t[k], group, lanes);
   }
-  LLVMTypeRef wide = ax_cg_int(cg, 64, lanes);
-  LLVMValueRef above = LLVMBuildShl(b, LLVMBuildCast(b, LLVMZExt, x0, wide, ""), ax_cg_integer(cg, AX_U64, lanes, 32), "");
-  return LLVMBuildOr(b, above, LLVMBuildCast(b, LLVMZExt, x1, wide, ""), "");
+  for (uint32_t k = 0; k < count; k++) out[k] = threefry_end(cg, &t[k], lanes);
 }
 
 /* --- Floats --- */

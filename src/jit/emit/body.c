@@ -216,13 +216,22 @@ static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
   }
 }
 
-/* exp of all instances, where each is one register. */
+/* Whether all instances go through a node side by side, instruction by instruction. Of exp each is one register. */
+static bool goes_abreast(const ax_nest *nest, ax_ex node) {
+  const ax_expr *expr = &nest->schedule->kernel->exprs[node];
+  if (expr->op == AX_SCALAR_THREEFRY) return nest->instances <= AX_CG_ABREAST;
+  return ax_nest_schedule_in_line(nest->schedule, expr) && lanes_of(nest, node) * 4 == nest->cg.vector_bytes;
+}
+
 static void emit_abreast(ax_nest *nest, ax_ex node) {
-  LLVMValueRef x[AX_CG_ABREAST];
+  const ax_expr *expr = &nest->schedule->kernel->exprs[node];
+  const uint32_t lanes = lanes_of(nest, node);
+  LLVMValueRef x[2][AX_CG_ABREAST];
   for (uint32_t i = 0; i < nest->instances; i++)
-    x[i] = ax_nest_value(nest, nest->schedule->kernel->exprs[node].arg[0], i, nest->schedule->lanes);
-  ax_cg_exp(&nest->cg, x, nest->instances);
-  for (uint32_t i = 0; i < nest->instances; i++) *value_at(nest, node, i) = x[i];
+    for (int a = 0; a < ax_scalar_arity(expr->op); a++) x[a][i] = ax_nest_value(nest, expr->arg[a], i, lanes);
+  if (expr->op == AX_SCALAR_THREEFRY) ax_cg_threefry(&nest->cg, x[0], x[1], lanes, nest->instances, x[0]);
+  else ax_cg_exp(&nest->cg, x[0], nest->instances);
+  for (uint32_t i = 0; i < nest->instances; i++) *value_at(nest, node, i) = x[0][i];
 }
 
 /* What follows from a node's value. */
@@ -233,9 +242,9 @@ static void finish_node(ax_nest *nest, ax_ex node, uint32_t instance) {
 
 static void emit_instances(ax_nest *nest, ax_ex node) {
   bool unrolled = ax_nest_schedule_depends(nest->schedule, node, nest->schedule->unrolled);
-  if (unrolled && ax_nest_schedule_in_line(nest->schedule, &nest->schedule->kernel->exprs[node]) &&
-      lanes_of(nest, node) * 4 == nest->cg.vector_bytes) {
+  if (unrolled && goes_abreast(nest, node)) {
     emit_abreast(nest, node);
+    for (uint32_t i = 0; i < nest->instances; i++) finish_node(nest, node, i);
     return;
   }
   for (uint32_t i = 0; i < (unrolled ? nest->instances : 1); i++) {

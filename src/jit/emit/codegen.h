@@ -63,13 +63,17 @@ LLVMValueRef ax_cg_identity(const ax_codegen *cg, ax_scalar reduce, ax_dtype dty
 LLVMValueRef ax_cg_combine(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b,
                            uint32_t lanes);
 
+enum { AX_CG_ABREAST = 16 }; /* most vectors that go through an operation side by side */
+
 /* --- bits.c: operations on bits --- */
 /* A register of floats or integers as a register of integers of the dtype's size, and back. */
 LLVMValueRef ax_cg_bits_of(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 LLVMValueRef ax_cg_of_bits(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef bits, uint32_t lanes);
 /* SHIFT_LEFT, SHIFT_RIGHT_LOGICAL or SHIFT_RIGHT_ARITHMETIC of integers, by any amount. */
 LLVMValueRef ax_cg_shift(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef value, LLVMValueRef amount, uint32_t lanes);
-LLVMValueRef ax_cg_threefry(const ax_codegen *cg, LLVMValueRef key, LLVMValueRef count, uint32_t lanes); /* of u64 */
+/* Of up to AX_CG_ABREAST keys and counts of u64, round by round. */
+void ax_cg_threefry(const ax_codegen *cg, const LLVMValueRef *keys, const LLVMValueRef *counts, uint32_t lanes, uint32_t count,
+                    LLVMValueRef *out);
 LLVMValueRef ax_cg_nextafter(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef x, LLVMValueRef y, uint32_t lanes);
 LLVMValueRef ax_cg_reduce_precision(const ax_codegen *cg, ax_dtype dtype, int64_t imm, LLVMValueRef x, uint32_t lanes);
 
@@ -112,7 +116,6 @@ LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef 
 bool ax_cg_has_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype);
 LLVMValueRef ax_cg_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef x); /* x: a whole register of f32 */
 /* exp of up to AX_CG_ABREAST whole registers of f32, of 64 or 32 bytes, in place; the same bits as the function that is called. */
-enum { AX_CG_ABREAST = 16 };
 void ax_cg_exp(const ax_codegen *cg, LLVMValueRef *x, uint32_t count);
 
 /* --- math.c --- */

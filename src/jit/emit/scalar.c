@@ -403,7 +403,11 @@ static LLVMValueRef emit_is_finite(const op *o) {
   return LLVMBuildFCmp(o->cg->builder, LLVMRealOLT, unary(o, "llvm.fabs", o->args[0]), number(o, INFINITY), "");
 }
 
-static LLVMValueRef emit_threefry(const op *o) { return ax_cg_threefry(o->cg, o->args[0], o->args[1], o->lanes); }
+static LLVMValueRef emit_threefry(const op *o) {
+  LLVMValueRef out;
+  ax_cg_threefry(o->cg, &o->args[0], &o->args[1], o->lanes, 1, &out);
+  return out;
+}
 static LLVMValueRef emit_nextafter(const op *o) { return ax_cg_nextafter(o->cg, o->dtype, o->args[0], o->args[1], o->lanes); }
 static LLVMValueRef emit_reduce_precision(const op *o) {
   return ax_cg_reduce_precision(o->cg, o->dtype, o->expr->imm, o->args[0], o->lanes);

@@ -21,7 +21,8 @@ enum {
   many_nodes = 384,    /* the same where there are many vectors */
   ahead = 64,          /* instructions that wait in the processor's scheduler */
   short_body = 12,     /* beside so many instructions those of the loop do not count */
-  units = 2
+  units = 2,
+  threefry = 77 /* instructions of random bits */
 };
 
 typedef struct cost {
@@ -46,6 +47,7 @@ static cost operation(const ax_nest_schedule *s, const ax_expr *expr) {
   const cost round = in_f16(s, expr) ? (cost){0} : rounding(expr->dtype);
   if (expr->op >= AX_LEAF_CONST && expr->op != AX_LEAF_LOAD) return (cost){0};
   if (expr->op == AX_LEAF_LOAD) return (cost){1, 5};
+  if (expr->op == AX_SCALAR_THREEFRY) return (cost){threefry, 100};
   if (is_root(expr->op) || expr->op == AX_SCALAR_DIV) return plus((cost){8, 16}, round);
   if (ax_scalar_is_function(expr->op)) return plus((cost){15, 50}, round); /* of narrow floats, in line; others are calls */
   if (!ax_is_float(expr->dtype)) return expr->op == AX_SCALAR_MUL ? (cost){2, 10} : (cost){1, 1};
@@ -118,6 +120,12 @@ static uint32_t most_registers(const ax_nest_schedule *s, uint32_t *last, uint32
   return most;
 }
 
+static uint32_t random_bits(const ax_nest_schedule *s) {
+  uint32_t count = 0;
+  for (ax_ex id = 0; id < s->kernel->expr_count; id++) count += s->live[id] && s->kernel->exprs[id].op == AX_SCALAR_THREEFRY;
+  return count;
+}
+
 /* --- The choice --- */
 
 static bool has_calls(const ax_nest_schedule *s) {
@@ -136,15 +144,17 @@ ax_status ax_nest_schedule_choose_abreast(const ax_nest_schedule *s, ax_arena *a
   const uint32_t nodes = s->kernel->expr_count, in_all = s->vector_bytes == 64 ? 32 : 16;
   *out = 1;
   const int64_t vectors = s->work / s->lanes;
-  if (vectors < least_vectors || has_calls(s)) return AX_OK;
+  const uint32_t draws = random_bits(s);
+  if (vectors < least_vectors || (has_calls(s) && draws == 0)) return AX_OK; /* random bits are long enough to bring it back */
   uint32_t *by_node = ax_arena_alloc(arena, 2 * (size_t)nodes * sizeof *by_node);
   if (by_node == NULL) return ax_out_of_memory(2 * (size_t)nodes * sizeof *by_node);
   const cost vector = of_vector(s, by_node);
   const uint32_t held = most_registers(s, by_node, by_node + nodes), stored = vector.instructions + s->kernel->store_count;
   const bool by_chain = waits(vector);
+  const uint32_t weight = nodes - contracted(s->kernel) + draws * (threefry - 1),
+                 most = (vectors < many_vectors ? few_nodes : many_nodes) * (1 + draws);
   while (*out < vectors_at_most && (by_chain ? *out * vector.instructions < units * vector.latency : *out * stored < short_body) &&
-         2 * *out * held <= in_all &&
-         2 * *out * (nodes - contracted(s->kernel)) <= (vectors < many_vectors ? few_nodes : many_nodes))
+         2 * *out * held <= in_all && 2 * *out * weight <= most)
     *out *= 2;
   return AX_OK;
 }

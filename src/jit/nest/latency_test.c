@@ -129,6 +129,25 @@ static void exp_in_line_goes_side_by_side(void **state) {
   }
 }
 
+/* Random bits, whose rounds wait for each other, even where what they become is a call; of many counts more than of few. */
+static void random_bits_go_side_by_side(void **state) {
+  (void)state;
+  for (int calls = 0; calls < 2; calls++)
+    for (int64_t elems = 1 << 13; elems <= 1 << 16; elems *= 8) {
+      ax_arena arena = {0};
+      ax_ex x;
+      ax_loop_kernel *k = begin(&arena, AX_U32, elems, &x);
+      const ax_ex key = ax_kernel_const(k, AX_U64, 0x9e3779b97f4a7c15),
+                  count = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_U64, x, AX_NONE, AX_NONE);
+      const ax_ex bits = ax_kernel_op(k, AX_SCALAR_THREEFRY, AX_U64, key, count, AX_NONE),
+                  word = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_U32, bits, AX_NONE, AX_NONE),
+                  number = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_F32, word, AX_NONE, AX_NONE);
+      store(k, AX_F32, calls ? ax_kernel_op_imm(k, AX_SCALAR_TANH, AX_F32, number, 0) : number);
+      const uint32_t vectors = finish(&arena, k, 64);
+      assert_true(elems < 1 << 15 ? vectors == 2 : vectors >= 4);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(long_chains_go_side_by_side),
@@ -138,6 +157,7 @@ int main(void) {
       cmocka_unit_test(registers_are_a_limit),
       cmocka_unit_test(calls_go_alone),
       cmocka_unit_test(exp_in_line_goes_side_by_side),
+      cmocka_unit_test(random_bits_go_side_by_side),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
