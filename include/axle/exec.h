@@ -429,8 +429,8 @@ typedef struct ax_run_options {
   void *context;
   bool awaited; /* the caller waits for the run next. A short one is performed before the call returns, on this thread and those that
                    help it, if its arguments are ready: one that has less than some 2 ms to compute, callbacks and handlers not
-                   counted, and no loop of unknown length. A callback that waits for what the caller does next never ends.
-                   If the run fails, so does the call, and there are no results */
+                   counted; where there are loops of unknown length, one whose last run took less than 1 ms. A callback that waits for
+                   what the caller does next never ends. If the run fails, so does the call, and there are no results */
 } ax_run_options;
 /* ax_run_start with options. `over` is called before this returns if the run is over then, and not at all if this fails.
    AX_INVALID_ARGUMENT: no options. Threads and other errors as ax_run_start. */

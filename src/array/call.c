@@ -304,7 +304,7 @@ static ax_status launch_and_wait(const ax_run_call *call, bool *began) {
   return ax_client_finish(&going);
 }
 
-ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began) {
+static ax_status perform(const ax_run_call *call, uint64_t number, bool *began) {
   ax_parts *few[64];
   const uint32_t in_count = call->e->compiled.plan->in_count, out_count = ax_call_out_count(call);
   const size_t count = (size_t)in_count + out_count;
@@ -322,6 +322,17 @@ ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began)
   }
   for (uint32_t i = 0; i < in_count; i++) ax_parts_release(p.inputs[i]);
   if (parts != few) ax_free(parts);
+  return status;
+}
+
+static bool has_unforeseen_loops(const ax_compiled *c) { return c->brief && !c->ends_soon; }
+
+ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began) {
+  ax_executable *e = call->e;
+  if (!has_unforeseen_loops(&e->compiled)) return perform(call, number, began);
+  const int64_t start = ax_timeline_now();
+  const ax_status status = perform(call, number, began);
+  atomic_store_explicit(&e->took, ax_timeline_now() - start, memory_order_relaxed);
   return status;
 }
 
@@ -348,11 +359,19 @@ static ax_status run_now(const ax_run_call *given) {
 
 typedef enum manner { AT_ONCE, LATER, TOGETHER } manner; /* TOGETHER: later, as a run that all processes make */
 
+/* As far as can be told: by its plan, and where that has loops of unknown length by its last run. */
+static bool ends_soon(ax_executable *e) {
+  enum { soon = 1000000 };
+  if (e->compiled.ends_soon) return true;
+  const int64_t took = e->compiled.brief ? atomic_load_explicit(&e->took, memory_order_relaxed) : 0;
+  return took > 0 && took < soon;
+}
+
 static ax_status start(ax_run_call *call, manner how, ax_pending **pending) {
   ax_executable *e = call->e;
   ax_status status;
   call->together = how == TOGETHER;
-  const bool awaited = call->options != NULL && call->options->awaited && e->compiled.ends_soon;
+  const bool awaited = call->options != NULL && call->options->awaited && ends_soon(e);
   const bool hands_over = how == LATER && !awaited && !ax_inside_nested(&e->runtime->executor);
   const bool worth_a_thread = call->together || (hands_over && e->compiled.threaded && ax_workers_any(e->runtime->executor.workers));
   *pending = NULL;

@@ -207,6 +207,23 @@ static void nested(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* How long its loop goes on is not known before it has run. */
+static void ends_as_last_time(ax_executable *loops, ax_array *x) {
+  const ax_run_options waits = {.awaited = true};
+  ax_array *y;
+  test_use_threads(loops);
+  assert_int_equal(atomic_load(&loops->took), 0);
+  TEST_OK(ax_run(loops, &x, &y));
+  assert_true(atomic_load(&loops->took) > 0);
+  ax_array_release(y);
+  for (int k = 0; k < 8; k++) {
+    atomic_store(&loops->took, 5000);
+    TEST_OK(ax_run_start_with(loops, &x, &y, &waits));
+    assert_true(ax_array_is_ready(y));
+    ax_array_release(y);
+  }
+}
+
 static void awaited(void **state) {
   (void)state;
   for (uint32_t workers = 1; workers <= 3; workers++) {
@@ -219,6 +236,7 @@ static void awaited(void **state) {
     ax_executable *loops = compiled(runtime, AX_FN(until_large, 1, 1), NULL), *calls = calling(runtime, scale, NULL);
     assert_false(loops->compiled.ends_soon);
     assert_true(calls->compiled.ends_soon); /* who waits for a call of the host can make it as well */
+    ends_as_last_time(loops, x);
     ax_executable_release(loops), ax_executable_release(calls);
     ax_array_release(x);
     ax_runtime_release(runtime);

@@ -1,7 +1,7 @@
-/* A program is found to be Threefry by trying it on some numbers. This is enough, since nothing is tried but sums, shifts and operations on
-   bits, on each element by itself, in loops of a known length: such a function does not give the 64 bits of Threefry on all of them
-   unless it gives them everywhere. So an array has one number here, which stands for each of its elements. Only small constants, as the
-   numbers of places that rounds rotate by, are arrays with elements of their own. */
+/* A program is found to be Threefry by trying it on some numbers. This is enough, since nothing is tried but sums, shifts and
+   operations on bits, on each element by itself, in loops of a known length: such a function does not give the 64 bits of Threefry on
+   all of them unless it gives them everywhere. So an array has one number here, which stands for each of its elements. Only small
+   constants, as the numbers of places that rounds rotate by, are arrays with elements of their own. */
 #include "bridge/threefry_trial.h"
 
 #include <string.h>
@@ -81,7 +81,8 @@ static bool all_are_numbers(const trial *t, const ax_eqn *eqn) {
   return true;
 }
 
-/* Whether element i of the result is element i of the operand, or its only one: dimensions are added in front, or have one element. */
+/* Whether element i of the result is element i of the operand, or its only one: dimensions are added in front, or have one
+   element. */
 static bool is_aligned(const trial *t, const ax_eqn *eqn) {
   const ax_broadcast_params *p = eqn->params;
   const ax_type *from = type_of(t, eqn->in[0]), *to = type_of(t, eqn->out);

@@ -49,8 +49,8 @@ static uint32_t broadcast(writer *w, const char *value, const char *dims) {
 
 static uint32_t key_word(writer *w, const char *value) {
   if (w->form.broadcast == NULL) return broadcast(w, value, w->form.key);
-  ax_text_add(&w->text, "    %%n%u = stablehlo.broadcast_in_dim %s, dims = [%s] : (tensor<%sui32>) -> tensor<%sui32>\n", w->names, value,
-              w->form.broadcast, w->form.key, w->form.count);
+  ax_text_add(&w->text, "    %%n%u = stablehlo.broadcast_in_dim %s, dims = [%s] : (tensor<%sui32>) -> tensor<%sui32>\n", w->names,
+              value, w->form.broadcast, w->form.key, w->form.count);
   return w->names++;
 }
 
@@ -91,16 +91,19 @@ static void add_rounds_unrolled(writer *w, uint32_t *x, const uint32_t *words) {
 /* As a loop, in which the words of the key and the two lists of rotations change places. */
 static void add_rounds_in_loop(writer *w, uint32_t *x, const uint32_t *words) {
   const char *dims = w->form.count;
-  ax_text_add(&w->text,
-              "    %%r = stablehlo.constant dense<[%u, 15, 26, 6]> : tensor<4xui32>\n"
-              "    %%s = stablehlo.constant dense<[17, 29, 16, 24]> : tensor<4xui32>\n    %%zero = stablehlo.constant dense<0> : tensor<i32>\n"
-              "    %%l:8 = stablehlo.while(%%i = %%zero, %%n1000 = %%n%u, %%n1001 = %%n%u, %%n1002 = %%n%u, %%n1003 = %%n%u, %%n1004 = %%n%u, "
-              "%%p = %%r, %%q = %%s) : tensor<i32>, tensor<%sui32>, tensor<%sui32>, tensor<%sui32>, tensor<%sui32>, tensor<%sui32>, "
-              "tensor<4xui32>, tensor<4xui32>\n"
-              "    cond {\n      %%most = stablehlo.constant dense<5> : tensor<i32>\n"
-              "      %%goes_on = stablehlo.compare LT, %%i, %%most : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
-              "      stablehlo.return %%goes_on : tensor<i1>\n    } do {\n",
-              w->form.rotation, x[0], x[1], words[1], words[2], words[0], dims, dims, dims, dims, dims);
+  ax_text_add(
+      &w->text,
+      "    %%r = stablehlo.constant dense<[%u, 15, 26, 6]> : tensor<4xui32>\n"
+      "    %%s = stablehlo.constant dense<[17, 29, 16, 24]> : tensor<4xui32>\n    %%zero = stablehlo.constant dense<0> : "
+      "tensor<i32>\n"
+      "    %%l:8 = stablehlo.while(%%i = %%zero, %%n1000 = %%n%u, %%n1001 = %%n%u, %%n1002 = %%n%u, %%n1003 = %%n%u, %%n1004 = "
+      "%%n%u, "
+      "%%p = %%r, %%q = %%s) : tensor<i32>, tensor<%sui32>, tensor<%sui32>, tensor<%sui32>, tensor<%sui32>, tensor<%sui32>, "
+      "tensor<4xui32>, tensor<4xui32>\n"
+      "    cond {\n      %%most = stablehlo.constant dense<5> : tensor<i32>\n"
+      "      %%goes_on = stablehlo.compare LT, %%i, %%most : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+      "      stablehlo.return %%goes_on : tensor<i1>\n    } do {\n",
+      w->form.rotation, x[0], x[1], words[1], words[2], words[0], dims, dims, dims, dims, dims);
   uint32_t y[2] = {1000, 1001};
   const uint32_t names = w->names;
   w->names = 2000;
@@ -115,11 +118,13 @@ static void add_rounds_in_loop(writer *w, uint32_t *x, const uint32_t *words) {
   }
   y[0] = operation(w, "add", y[0], 1002);
   y[1] = operation(w, "add", y[1], 1003);
-  ax_text_add(&w->text, "    %%one = stablehlo.constant dense<1> : tensor<i32>\n    %%next = stablehlo.add %%i, %%one : tensor<i32>\n"
-                        "    %%step = stablehlo.convert %%next : (tensor<i32>) -> tensor<ui32>\n");
+  ax_text_add(&w->text,
+              "    %%one = stablehlo.constant dense<1> : tensor<i32>\n    %%next = stablehlo.add %%i, %%one : tensor<i32>\n"
+              "    %%step = stablehlo.convert %%next : (tensor<i32>) -> tensor<ui32>\n");
   y[1] = operation(w, "add", y[1], broadcast(w, "%step", ""));
   ax_text_add(&w->text,
-              "    stablehlo.return %%next, %%n%u, %%n%u, %%n1003, %%n1004, %%n1002, %%q, %%p : tensor<i32>, tensor<%sui32>, tensor<%sui32>, "
+              "    stablehlo.return %%next, %%n%u, %%n%u, %%n1003, %%n1004, %%n1002, %%q, %%p : tensor<i32>, tensor<%sui32>, "
+              "tensor<%sui32>, "
               "tensor<%sui32>, tensor<%sui32>, tensor<%sui32>, tensor<4xui32>, tensor<4xui32>\n    }\n",
               y[0], y[1], dims, dims, dims, dims, dims);
   w->names = names;
@@ -133,11 +138,15 @@ static ax_program *module_of(form form) {
   writer w = {.form = form};
   ax_program *program;
   char *text, type[96];
-  snprintf(type, sizeof type, "tensor<%sui32>, tensor<%sui32>, tensor<%sui32>, tensor<%sui32>", form.key, form.key, form.count, form.count);
-  const char *head = "(%%a: tensor<%sui32>, %%b: tensor<%sui32>, %%c: tensor<%sui32>, %%d: tensor<%sui32>) -> (tensor<%sui32>, tensor<%sui32>) {\n";
+  snprintf(type, sizeof type, "tensor<%sui32>, tensor<%sui32>, tensor<%sui32>, tensor<%sui32>", form.key, form.key, form.count,
+           form.count);
+  const char *head =
+      "(%%a: tensor<%sui32>, %%b: tensor<%sui32>, %%c: tensor<%sui32>, %%d: tensor<%sui32>) -> (tensor<%sui32>, tensor<%sui32>) "
+      "{\n";
   ax_text_add(&w.text, "func.func @main");
   ax_text_add(&w.text, head, form.key, form.key, form.count, form.count, form.count, form.count);
-  ax_text_add(&w.text, "    %%0:2 = call @f(%%a, %%b, %%c, %%d) : (%s) -> (tensor<%sui32>, tensor<%sui32>)\n", type, form.count, form.count);
+  ax_text_add(&w.text, "    %%0:2 = call @f(%%a, %%b, %%c, %%d) : (%s) -> (tensor<%sui32>, tensor<%sui32>)\n", type, form.count,
+              form.count);
   ax_text_add(&w.text, "    return %%0#0, %%0#1 : tensor<%sui32>, tensor<%sui32>\n}\nfunc.func private @f", form.count, form.count);
   ax_text_add(&w.text, head, form.key, form.key, form.count, form.count, form.count, form.count);
   uint32_t words[3] = {key_word(&w, "%a"), key_word(&w, "%b")}, x[2];
@@ -148,13 +157,15 @@ static ax_program *module_of(form form) {
   }
   (form.unrolled ? add_rounds_unrolled : add_rounds_in_loop)(&w, x, words);
   if (form.chosen) {
-    ax_text_add(&w.text, "    %%t = stablehlo.compare EQ, %%c, %%d : (tensor<%sui32>, tensor<%sui32>) -> tensor<%si1>\n"
-                         "    %%u = stablehlo.select %%t, %%n%u, %%n%u : tensor<%si1>, tensor<%sui32>\n",
+    ax_text_add(&w.text,
+                "    %%t = stablehlo.compare EQ, %%c, %%d : (tensor<%sui32>, tensor<%sui32>) -> tensor<%si1>\n"
+                "    %%u = stablehlo.select %%t, %%n%u, %%n%u : tensor<%si1>, tensor<%sui32>\n",
                 form.count, form.count, form.count, x[1], x[0], form.count, form.count);
     ax_text_add(&w.text, "    %%n%u = stablehlo.or %%u, %%u : tensor<%sui32>\n", w.names, form.count);
     x[0] = w.names++;
   }
-  ax_text_add(&w.text, "    return %%n%u, %%n%u : tensor<%sui32>, tensor<%sui32>\n}\n", x[form.swapped], x[!form.swapped], form.count, form.count);
+  ax_text_add(&w.text, "    return %%n%u, %%n%u : tensor<%sui32>, tensor<%sui32>\n}\n", x[form.swapped], x[!form.swapped],
+              form.count, form.count);
   TEST_OK(ax_text_finish(&w.text, &text));
   if (ax_program_from_stablehlo(text, strlen(text), "m.mlir", &program) != AX_OK) fail_msg("%s\n%s", ax_message(), text);
   ax_free(text);
@@ -184,7 +195,8 @@ static void check_numbers(ax_program *program, bool is_threefry) {
   bool same = true;
   for (int64_t i = 0; i < elems; i++) {
     const int64_t key = keys == 1 ? 0 : keys == elems ? i : last == 1 ? i / (elems / keys) : i % keys;
-    const uint64_t bits = ax_threefry_bits((uint64_t)words[0][key] << 32 | words[1][key], (uint64_t)words[2][i] << 32 | words[3][i]);
+    const uint64_t bits =
+        ax_threefry_bits((uint64_t)words[0][key] << 32 | words[1][key], (uint64_t)words[2][i] << 32 | words[3][i]);
     same = same && ((uint32_t *)out[0]->data)[i] == (uint32_t)(bits >> 32) && ((uint32_t *)out[1]->data)[i] == (uint32_t)bits;
   }
   assert_int_equal(same, is_threefry);
@@ -203,8 +215,8 @@ static void check_both(form form, bool found, bool same_numbers) {
 
 static void is_found_in_all_shapes(void **state) {
   (void)state;
-  static const char *const shapes[][2] = {{"", "3x5x"},   {"3x5x", "3x5x"}, {"3x1x", "3x5x"}, {"1x5x", "3x5x"},
-                                          {"1x1x", "3x5x"}, {"", ""},       {"", "4x"},       {"4x", "4x"}, {"", "1x"}};
+  static const char *const shapes[][2] = {{"", "3x5x"}, {"3x5x", "3x5x"}, {"3x1x", "3x5x"}, {"1x5x", "3x5x"}, {"1x1x", "3x5x"},
+                                          {"", ""},     {"", "4x"},       {"4x", "4x"},     {"", "1x"}};
   for (uint32_t i = 0; i < AX_COUNT(shapes); i++) {
     form form = as_sent;
     form.key = shapes[i][0], form.count = shapes[i][1];
