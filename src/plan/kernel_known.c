@@ -179,6 +179,13 @@ static ax_ex same_as_operand(ax_scalar op, const ax_ex arg[3], ax_integers a, ax
   }
 }
 
+/* Of integers: the number that the result is, whatever the operands are in their ranges. */
+static ax_ex one_number(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, const ax_ex arg[3]) {
+  const ax_expr made = {.op = op, .dtype = dtype, .arg = {arg[0], arg[1], AX_NONE}};
+  const ax_integers range = dtype != AX_BOOL ? ax_kernel_range_of(kernel, &made) : (ax_integers){.is = false};
+  return range.is && range.low == range.high ? ax_kernel_const(kernel, dtype, wrapped(dtype, (uint64_t)range.low)) : AX_NONE;
+}
+
 /* By 2^k, what is not negative is shifted, and its last digits are the rest. */
 static ax_ex divided(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, const ax_ex arg[3], bool positive) {
   const int digits = power_of(number_of(kernel, arg[1]));
@@ -197,9 +204,8 @@ static ax_ex of_integers(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, c
   }
   const ax_ex same = same_as_operand(op, arg, a, b);
   if (same != AX_NONE) return same;
-  const ax_expr made = {.op = op, .dtype = dtype, .arg = {arg[0], arg[1], AX_NONE}};
-  const ax_integers range = dtype != AX_BOOL ? ax_kernel_range_of(kernel, &made) : (ax_integers){.is = false};
-  if (range.is && range.low == range.high) return ax_kernel_const(kernel, dtype, wrapped(dtype, (uint64_t)range.low));
+  const ax_ex one = one_number(kernel, op, dtype, arg);
+  if (one != AX_NONE) return one;
   return divided(kernel, op, dtype, arg, ax_dtype_get(from)->kind == AX_KIND_UNSIGNED || (a.is && a.low >= 0));
 }
 
@@ -342,6 +348,7 @@ ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, cons
   if (op == AX_SCALAR_SELECT) return rounded_choice(kernel, dtype, arg);
   if (op == AX_SCALAR_SIGN && a.is)
     return ax_kernel_const(kernel, dtype, wrapped(dtype, a.i == 0 ? 0 : is_negative(dtype, a.i) ? UINT64_MAX : 1));
+  if (op == AX_SCALAR_SIGN && ax_is_exact(dtype)) return one_number(kernel, op, dtype, arg);
   if (op == AX_SCALAR_NOT && a.is && dtype == AX_BOOL) return ax_kernel_const(kernel, AX_BOOL, a.i == 0);
   if (ax_scalar_arity(op) != 2) return AX_NONE;
   const known b = number_of(kernel, arg[1]);

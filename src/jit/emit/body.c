@@ -3,6 +3,7 @@
 
 #include "jit/emit/nest.h"
 #include "plan/contract.h"
+#include "plan/kernel_range.h"
 
 /* --- Nodes --- */
 
@@ -181,6 +182,34 @@ static LLVMValueRef fused(ax_nest *nest, const ax_expr *expr, int product, uint3
   return ax_cg_intrinsic(&nest->cg, "llvm.fma", &type, 1, args, 3);
 }
 
+static bool divides_integers(const ax_expr *expr) {
+  return (expr->op == AX_SCALAR_DIV || expr->op == AX_SCALAR_REM) && ax_is_exact(expr->dtype) && expr->dtype != AX_BOOL;
+}
+
+/* The quotient of the same two, if it stands before the node and is computed in the same loop. */
+static LLVMValueRef quotient_before(ax_nest *nest, ax_ex node, uint32_t instance) {
+  const ax_nest_schedule *s = nest->schedule;
+  const ax_expr *rest = &s->kernel->exprs[node];
+  for (ax_ex e = node; e-- > 0;) {
+    const ax_expr *expr = &s->kernel->exprs[e];
+    if (expr->op == AX_SCALAR_DIV && s->live[e] && s->deps[e] == s->deps[node] && expr->arg[0] == rest->arg[0] && expr->arg[1] == rest->arg[1])
+      return *value_at(nest, e, instance);
+  }
+  return NULL;
+}
+
+/* A division takes as long as all around it: a rest takes the quotient that is there, and what divides by numbers that are above 0, as
+   their range says, asks no more. */
+static LLVMValueRef divide_integers(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes) {
+  const ax_expr *expr = &nest->schedule->kernel->exprs[node];
+  const ax_integers by = ax_kernel_range(nest->schedule->kernel, expr->arg[1]);
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMValueRef x = ax_nest_value(nest, expr->arg[0], instance, lanes), y = ax_nest_value(nest, expr->arg[1], instance, lanes);
+  LLVMValueRef quotient = expr->op == AX_SCALAR_REM ? quotient_before(nest, node, instance) : NULL;
+  if (quotient == NULL) quotient = ax_cg_integer_div(&nest->cg, expr->dtype, x, y, by.is && by.low > 0, lanes);
+  return expr->op == AX_SCALAR_DIV ? quotient : LLVMBuildSub(b, x, LLVMBuildMul(b, quotient, y, ""), "");
+}
+
 static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   uint32_t lanes = lanes_of(nest, node);
@@ -188,6 +217,7 @@ static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   ax_guard_state decided = expr->op == AX_SCALAR_SELECT ? ax_nest_known(nest, expr->arg[0], instance) : AX_KNOWN_NOT;
   if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
   if (divides_many(nest->schedule, node)) return divide(nest, expr, instance);
+  if (divides_integers(expr)) return divide_integers(nest, node, instance, lanes);
   if (converts_indices(nest, expr)) return converted_indices(nest, expr, instance);
   const int product = ax_expr_contracted(expr);
   if (product >= 0 && has_fma(nest->cg.vector_bytes)) return fused(nest, expr, product, instance, lanes);

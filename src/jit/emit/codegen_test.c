@@ -359,8 +359,8 @@ static void integers_divided(void **state) {
   GIVE(0, int32_t, 7, -7, 5, INT32_MIN);
   GIVE(1, int32_t, 2, 2, 0, -1);
   LLVMValueRef a = load_words(0), b = load_words(1);
-  store(made, ax_cg_integer_div(&cg, AX_S32, a, b, lanes));
-  store(made + 1, ax_cg_integer_div(&cg, AX_U32, a, b, lanes));
+  store(made, ax_cg_integer_div(&cg, AX_S32, a, b, false, lanes));
+  store(made + 1, ax_cg_integer_div(&cg, AX_U32, a, b, false, lanes));
   call();
   EXPECT(made, int32_t, 3, -3, -1, INT32_MIN);
   EXPECT(made + 1, uint32_t, 3, 0x7ffffffc, UINT32_MAX, 0);
@@ -379,8 +379,8 @@ static void integers_divided_by_numbers(void **state) {
       memcpy(memory[0], &a[k], sizeof a[k]);
       LLVMTypeRef word = ax_cg_int(&cg, 32, 1);
       LLVMValueRef x = load(0, word), y = LLVMConstInt(word, d, false);
-      store(made, ax_cg_integer_div(&cg, AX_S32, x, y, 1));
-      store(made + 1, ax_cg_integer_div(&cg, AX_U32, x, y, 1));
+      store(made, ax_cg_integer_div(&cg, AX_S32, x, y, false, 1));
+      store(made + 1, ax_cg_integer_div(&cg, AX_U32, x, y, false, 1));
       call();
       int32_t quotient;
       uint32_t of_bits;
@@ -397,7 +397,7 @@ static void long_integers_divided(void **state) {
   GIVE(0, int64_t, INT64_MAX, -9, INT64_MIN, 10);
   GIVE(1, int64_t, 3, 2, -1, 0);
   LLVMTypeRef type = ax_cg_int(&cg, 64, lanes);
-  store(made, ax_cg_integer_div(&cg, AX_S64, load(0, type), load(1, type), lanes));
+  store(made, ax_cg_integer_div(&cg, AX_S64, load(0, type), load(1, type), false, lanes));
   call();
   EXPECT(made, int64_t, INT64_MAX / 3, -4, INT64_MIN, -1);
 }

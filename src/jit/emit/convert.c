@@ -141,13 +141,39 @@ static LLVMValueRef int_to_sticky(const ax_codegen *cg, ax_dtype from, LLVMValue
 
 /* --- By kind --- */
 
+/* One integer, in a register of 16 bytes, to f32 or f64. The processor's instruction for one keeps the rest of the register that it
+   writes, and so waits for what was in that before, which another chain of operations may be making. NULL: there is no other
+   instruction. */
+static LLVMValueRef one_int_to_float(const ax_codegen *cg, bool is_signed, LLVMValueRef value, ax_dtype to) {
+#if defined(__x86_64__)
+  LLVMBuilderRef b = cg->builder;
+  uint32_t width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
+  if (width < 32) {
+    value = LLVMBuildCast(b, is_signed ? LLVMSExt : LLVMZExt, value, LLVMInt32TypeInContext(cg->context), "");
+    is_signed = true, width = 32;
+  }
+  if (LLVMIsConstant(value) || ((width > 32 || !is_signed) && cg->vector_bytes < 64)) return NULL;
+  const uint32_t lanes = width == 64 || to == AX_F64 ? 2 : 4;
+  LLVMTypeRef words = LLVMVectorType(LLVMTypeOf(value), lanes), floats = ax_cg_register(cg, to, lanes);
+  LLVMValueRef all = LLVMBuildInsertElement(b, LLVMGetPoison(words), value, ax_cg_i64(cg, 0), "");
+  return LLVMBuildExtractElement(b, cast(cg, is_signed ? LLVMSIToFP : LLVMUIToFP, all, floats), ax_cg_i64(cg, 0), "");
+#else
+  (void)cg, (void)is_signed, (void)value, (void)to;
+  return NULL;
+#endif
+}
+
+/* To f32 or f64. */
+static LLVMValueRef int_to_wide(const ax_codegen *cg, bool is_signed, LLVMValueRef value, ax_dtype to, uint32_t lanes) {
+  LLVMValueRef one = lanes == 1 ? one_int_to_float(cg, is_signed, value, to) : NULL;
+  return one != NULL ? one : cast(cg, is_signed ? LLVMSIToFP : LLVMUIToFP, value, ax_cg_register(cg, to, lanes));
+}
+
 static LLVMValueRef int_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
   bool is_signed = ax_dtype_get(from)->kind == AX_KIND_SIGNED;
-  LLVMOpcode op = is_signed ? LLVMSIToFP : LLVMUIToFP;
-  size_t bytes = ax_dtype_bytes(from);
-  if (!ax_is_narrow_float(to)) return cast(cg, op, value, ax_cg_register(cg, to, lanes));
-  const bool direct = bytes < 4 || to == AX_F16; /* from 2^24 on, f16 is infinite */
-  LLVMValueRef wide = direct ? cast(cg, op, value, ax_cg_register(cg, AX_F32, lanes)) : int_to_sticky(cg, from, value, lanes);
+  if (!ax_is_narrow_float(to)) return int_to_wide(cg, is_signed, value, to, lanes);
+  const bool direct = ax_dtype_bytes(from) < 4 || to == AX_F16; /* from 2^24 on, f16 is infinite */
+  LLVMValueRef wide = direct ? int_to_wide(cg, is_signed, value, AX_F32, lanes) : int_to_sticky(cg, from, value, lanes);
   return ax_cg_round_arithmetic(cg, to, wide, lanes);
 }
 

@@ -76,13 +76,21 @@ static uint64_t known_divisor(LLVMValueRef b, uint32_t bits, bool with_sign, uin
   return (with_sign ? number : of_bits) >= 2 ? (uint64_t)of_bits : 0;
 }
 
-/* Truncates; x/0 has all bits set; the most negative number by -1 is itself. */
-LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
+/* By what is not 0, and not -1 where it divides the most negative number. */
+static LLVMValueRef divide(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
+  const bool vector = lanes > 1 && !LLVMIsConstant(b);
+  if (vector && ax_dtype_bytes(dtype) < 8) return divide_as_float(cg, dtype, a, b, lanes);
+  if (vector) return divide_long(cg, is_signed(dtype), a, b, lanes);
+  return is_signed(dtype) ? LLVMBuildSDiv(cg->builder, a, b, "") : LLVMBuildUDiv(cg->builder, a, b, "");
+}
+
+LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, bool positive, uint32_t lanes) {
   LLVMBuilderRef builder = cg->builder;
   uint32_t bits = (uint32_t)ax_dtype_bytes(dtype) * 8;
-  LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a)), ones = LLVMConstAllOnes(LLVMTypeOf(a)), quotient;
+  LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a)), ones = LLVMConstAllOnes(LLVMTypeOf(a));
   const uint64_t number = known_divisor(b, bits, is_signed(dtype), lanes);
   if (number != 0) return divide_by_number(cg, is_signed(dtype), a, number);
+  if (positive) return divide(cg, dtype, a, b, lanes);
   LLVMValueRef by_zero = LLVMBuildICmp(builder, LLVMIntEQ, b, zero, ""), unsafe = by_zero;
   if (is_signed(dtype)) {
     LLVMValueRef least = LLVMBuildICmp(builder, LLVMIntEQ, a, ax_cg_integer(cg, dtype, lanes, 1ull << (bits - 1)), "");
@@ -90,15 +98,7 @@ LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRe
     unsafe = LLVMBuildOr(builder, by_zero, LLVMBuildAnd(builder, least, minus, ""), "");
   }
   LLVMValueRef safe = LLVMBuildSelect(builder, unsafe, ax_cg_integer(cg, dtype, lanes, 1), b, "");
-  if (lanes > 1 && bits < 64 && !LLVMIsConstant(safe))
-    quotient = divide_as_float(cg, dtype, a, safe, lanes);
-  else if (lanes > 1 && bits == 64 && !LLVMIsConstant(safe))
-    quotient = divide_long(cg, is_signed(dtype), a, safe, lanes);
-  else if (is_signed(dtype))
-    quotient = LLVMBuildSDiv(builder, a, safe, "");
-  else
-    quotient = LLVMBuildUDiv(builder, a, safe, "");
-  return LLVMBuildSelect(builder, by_zero, ones, quotient, "");
+  return LLVMBuildSelect(builder, by_zero, ones, divide(cg, dtype, a, safe, lanes), "");
 }
 
 static LLVMValueRef bit_set(const ax_codegen *cg, LLVMValueRef value, LLVMValueRef one) {

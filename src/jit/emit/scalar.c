@@ -75,7 +75,7 @@ static LLVMValueRef emit_not(const op *o) { return LLVMBuildNot(o->cg->builder, 
 static LLVMValueRef emit_div(const op *o) {
   if (o->kind == AX_KIND_FLOAT) return LLVMBuildFDiv(o->cg->builder, o->args[0], o->args[1], "");
   if (o->kind == AX_KIND_BOOL) return emit_or(o);
-  return ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
+  return ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], false, o->lanes);
 }
 
 static ax_dtype computed(const op *o) { return o->dtype == AX_F64 ? AX_F64 : AX_F32; }
@@ -90,7 +90,7 @@ static LLVMValueRef emit_rem(const op *o) {
     LLVMValueRef x = flushed(o, o->args[0]), y = flushed(o, o->args[1]);
     return flushed(o, LLVMBuildFRem(b, x, y, ""));
   }
-  LLVMValueRef quotient = ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
+  LLVMValueRef quotient = ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], false, o->lanes);
   return LLVMBuildSub(b, o->args[0], LLVMBuildMul(b, quotient, o->args[1], ""), "");
 }
 
@@ -362,7 +362,7 @@ static LLVMValueRef emit_integer_pow(const op *o) {
   if (exponent == 1 && is_float) return flushed(o, result);
   if (exponent > 0) return result;
   return is_float ? LLVMBuildFDiv(o->cg->builder, one, result, "")
-                  : ax_cg_integer_div(o->cg, o->dtype, one, result, o->lanes);
+                  : ax_cg_integer_div(o->cg, o->dtype, one, result, false, o->lanes);
 }
 
 /* --- Bits --- */
