@@ -37,6 +37,24 @@ typedef struct holder {
   uint32_t eqn;
   struct holder *next;
 } holder;
+/* Two values that a region joins: `v` around it or in one of its programs, and `w` in one. */
+typedef struct pair {
+  flow *of_v, *of_w;
+  uint32_t v, w;
+  bool slices; /* w has slices of v */
+} pair;
+/* The pairs of a region, in the order in which they are joined, and a bit for each of which a value has changed since: programs may have
+   as many inputs and results as a long program has values, one of which changes at a time. */
+typedef struct region {
+  pair *pairs;
+  uint32_t count;
+  uint64_t *changed;
+} region;
+typedef struct place { /* a value is in a pair */
+  region *of;
+  uint32_t pair;
+  struct place *next;
+} place;
 struct flow {
   const ax_scope *s;
   const ax_program *program;
@@ -46,6 +64,8 @@ struct flow {
   uint8_t *queued;    /* by equation: a bit a level */
   uint32_t *user_end, *user; /* of value v: user[user_end[v - 1]] .. user[user_end[v]], equations */
   uint32_t *maker;    /* by value: the equation; AX_NONE: an input */
+  place **places;     /* by value: the pairs that it is in; NULL: none */
+  region **regions;   /* by equation; NULL: its pairs are not known yet */
   holder *holders;    /* the equations that hold it */
 };
 
@@ -114,7 +134,12 @@ static bool pop(propagation *g, item *out) {
 
 /* --- Layouts of values --- */
 
+static void note_change(const flow *f, uint32_t v) {
+  for (const place *at = f->places[v]; at != NULL; at = at->next) at->of->changed[at->pair / 64] |= UINT64_C(1) << at->pair % 64;
+}
+
 static void wake(propagation *g, flow *f, uint32_t v) {
+  note_change(f, v);
   if (f->maker[v] != AX_NONE) push(g, f, f->maker[v], THROUGH);
   for (uint32_t i = v > 0 ? f->user_end[v - 1] : 0; i < f->user_end[v]; i++) push(g, f, f->user[i], THROUGH);
   if (v >= f->program->in_count && !f->given[v]) return;
@@ -129,6 +154,7 @@ static void set(propagation *g, flow *f, uint32_t v, const ax_spec *spec) {
 
 static void say(propagation *g, flow *f, uint32_t v, const ax_spec *spec, uint16_t open) {
   f->said[v] = (uint16_t)~open;
+  note_change(f, v);
   set(g, f, v, spec);
 }
 
@@ -286,50 +312,91 @@ static void join_map(propagation *g, flow *f, const ax_eqn *eqn) {
 }
 
 /* v is around the equation, w in its program: as their link says. */
-static void join_linked(propagation *g, flow *f, uint32_t v, flow *body, uint32_t w, ax_region_link_how how) {
-  if (how == AX_LINK_SAME) join(g, f, v, body, w);
-  else if (how == AX_LINK_SLICE) join_slices(g, f, v, body, w);
+static void pair_linked(region *r, flow *f, uint32_t v, flow *body, uint32_t w, ax_region_link_how how) {
+  if (how == AX_LINK_SAME || how == AX_LINK_SLICE) r->pairs[r->count++] = (pair){f, body, v, w, how == AX_LINK_SLICE};
 }
 
 /* A carry is joined to its start in the program that gives it. */
-static void join_inputs(propagation *g, flow *f, const ax_eqn *eqn, uint32_t p, flow *body) {
+static void pair_inputs(region *r, flow *f, const ax_eqn *eqn, uint32_t p, flow *body) {
   const bool gives = ax_region_link_gives(eqn, p);
   for (uint32_t i = 0; i < body->program->in_count; i++) {
     const ax_region_link link = ax_region_link_in(eqn, p, i);
-    if (link.how != AX_LINK_OWN && (gives || link.carry == AX_NONE)) join_linked(g, f, eqn->in[link.number], body, i, link.how);
+    if (link.how != AX_LINK_OWN && (gives || link.carry == AX_NONE)) pair_linked(r, f, eqn->in[link.number], body, i, link.how);
   }
 }
 
 /* A carry is one value all the way round, which is the result in the end. */
-static void join_outputs(propagation *g, flow *f, const ax_eqn *eqn, uint32_t p, flow *body) {
+static void pair_outputs(region *r, flow *f, const ax_eqn *eqn, uint32_t p, flow *body) {
   for (uint32_t j = 0; j < body->program->out_count; j++) {
     const ax_region_link link = ax_region_link_out(eqn, p, j);
     if (link.how == AX_LINK_OWN) continue;
-    if (link.carry != AX_NONE) join(g, body, body->program->outs[j], body, link.carry);
-    join_linked(g, f, eqn->out + link.number, body, link.carry != AX_NONE ? link.carry : body->program->outs[j], link.how);
+    if (link.carry != AX_NONE) pair_linked(r, body, body->program->outs[j], body, link.carry, AX_LINK_SAME);
+    pair_linked(r, f, eqn->out + link.number, body, link.carry != AX_NONE ? link.carry : body->program->outs[j], link.how);
   }
 }
 
 /* The carries of a program that only looks at them. */
-static void join_looked_at(propagation *g, flow *f, const ax_eqn *eqn, uint32_t p, flow *body) {
+static void pair_looked_at(region *r, flow *f, const ax_eqn *eqn, uint32_t p, flow *body) {
   for (uint32_t i = 0; i < body->program->in_count; i++) {
     const ax_region_link link = ax_region_link_in(eqn, p, i);
-    if (link.carry != AX_NONE) join(g, f, eqn->out + link.carry, body, i);
+    if (link.carry != AX_NONE) pair_linked(r, f, eqn->out + link.carry, body, i, AX_LINK_SAME);
   }
 }
 
-static void join_region(propagation *g, flow *f, const ax_eqn *eqn) {
+static void note_place(propagation *g, region *r, uint32_t pair, flow *f, uint32_t v) {
+  place *at = ax_arena_alloc(&g->p->arena, sizeof *at);
+  if (at == NULL) ax_fail(ax_out_of_memory(sizeof *at));
+  else *at = (place){r, pair, f->places[v]}, f->places[v] = at;
+}
+
+/* Room for as many pairs as the links of its programs can make. */
+static bool make_room(propagation *g, const ax_eqn *eqn, region *r) {
+  size_t most = 0;
+  for (uint32_t p = 0; p < ax_region_link_programs(eqn); p++)
+    most += 2 * ((size_t)ax_eqn_program(eqn, p)->in_count + ax_eqn_program(eqn, p)->out_count);
+  r->pairs = ax_arena_alloc(&g->p->arena, most * sizeof r->pairs[0]);
+  r->changed = ax_arena_alloc(&g->p->arena, (most / 64 + 1) * sizeof r->changed[0]);
+  if (r->pairs == NULL || r->changed == NULL) ax_fail(ax_out_of_memory(most * sizeof r->pairs[0]));
+  return !ax_failed();
+}
+
+/* All pairs, none of which has been joined. */
+static void begin_region(propagation *g, flow *f, const ax_eqn *eqn, region *r) {
   flow *body;
-  for (uint32_t p = 0; p < ax_region_link_programs(eqn); p++) {
-    if ((body = flow_of(g, f->s, ax_eqn_program(eqn, p))) == NULL) return;
-    join_inputs(g, f, eqn, p, body);
-    join_outputs(g, f, eqn, p, body);
+  if (!make_room(g, eqn, r)) return;
+  for (int looks = 0; looks < 2; looks++)
+    for (uint32_t p = 0; p < ax_region_link_programs(eqn); p++) {
+      if (looks == 1 && ax_region_link_gives(eqn, p)) continue;
+      if ((body = flow_of(g, f->s, ax_eqn_program(eqn, p))) == NULL) return;
+      if (looks == 1) pair_looked_at(r, f, eqn, p, body);
+      else pair_inputs(r, f, eqn, p, body), pair_outputs(r, f, eqn, p, body);
+    }
+  for (uint32_t i = 0; i < r->count && !ax_failed(); i++) {
+    r->changed[i / 64] |= UINT64_C(1) << i % 64;
+    note_place(g, r, i, r->pairs[i].of_v, r->pairs[i].v);
+    note_place(g, r, i, r->pairs[i].of_w, r->pairs[i].w);
   }
-  for (uint32_t p = 0; p < ax_region_link_programs(eqn); p++) {
-    if (ax_region_link_gives(eqn, p)) continue;
-    if ((body = flow_of(g, f->s, ax_eqn_program(eqn, p))) == NULL) return;
-    join_looked_at(g, f, eqn, p, body);
-  }
+}
+
+static region *region_of(propagation *g, flow *f, uint32_t index) {
+  if (f->regions[index] != NULL) return f->regions[index];
+  region *r = f->regions[index] = ax_arena_alloc(&g->p->arena, sizeof *r);
+  if (r == NULL) ax_fail(ax_out_of_memory(sizeof *r));
+  else begin_region(g, f, &f->program->eqns[index], r);
+  return r;
+}
+
+/* Joins what has changed. A pair that does so again waits for the next time, for which the equation is queued, if it is behind. */
+static void join_region(propagation *g, flow *f, uint32_t index) {
+  region *r = region_of(g, f, index);
+  for (uint32_t word = 0; !ax_failed() && word <= r->count / 64; word++)
+    for (uint64_t left = UINT64_MAX; (r->changed[word] & left) != 0 && !ax_failed();) {
+      const int bit = __builtin_ctzll(r->changed[word] & left);
+      const pair *of = &r->pairs[64 * word + (uint32_t)bit];
+      r->changed[word] &= ~(UINT64_C(1) << bit);
+      left = bit < 63 ? UINT64_MAX << (bit + 1) : 0;
+      (of->slices ? join_slices : join)(g, of->of_v, of->v, of->of_w, of->w);
+    }
 }
 
 static bool is_said(const ax_eqn *eqn) { return eqn->prim == &ax_prim_shard_map || eqn->prim == &ax_prim_sharding_constraint; }
@@ -344,7 +411,7 @@ static void look_at(propagation *g, flow *f, uint32_t index, level level) {
   if (eqn->prim == &ax_prim_sharding_constraint) join_open(g, f, eqn);
   else if (eqn->prim == &ax_prim_shard_map) join_map(g, f, eqn);
   else if (eqn->prim->kind != AX_REGION) look_at_operation(g, f, index, level);
-  else join_region(g, f, eqn);
+  else join_region(g, f, index);
 }
 
 /* --- The beginning --- */
@@ -394,9 +461,11 @@ static bool flow_init(propagation *g, flow *f, const ax_program *program) {
               .queued = ax_arena_alloc(arena, program->eqn_count),
               .user = ax_arena_alloc(arena, uses * sizeof f->user[0]),
               .user_end = ax_arena_alloc(arena, ((size_t)program->value_count + 1) * sizeof f->user_end[0]),
-              .maker = ax_arena_alloc(arena, program->value_count * sizeof f->maker[0])};
+              .maker = ax_arena_alloc(arena, program->value_count * sizeof f->maker[0]),
+              .places = ax_arena_alloc(arena, program->value_count * sizeof f->places[0]),
+              .regions = ax_arena_alloc(arena, program->eqn_count * sizeof f->regions[0])};
   if (f->at == NULL || f->said == NULL || f->given == NULL || f->queued == NULL || f->user == NULL || f->user_end == NULL ||
-      f->maker == NULL)
+      f->maker == NULL || f->places == NULL || f->regions == NULL)
     return false;
   for (uint32_t i = 0; i < program->in_count; i++) f->maker[i] = AX_NONE;
   for (uint32_t k = 0; k < program->out_count; k++) f->given[program->outs[k]] = true;
