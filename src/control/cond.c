@@ -12,6 +12,7 @@
 #include "control/closed_call.h"
 #include "control/cond.h"
 #include "hlo/hlo.h"
+#include "ir/flow.h"
 #include "hlo/read.h"
 #include "ir/number.h"
 #include "plan/lower.h"
@@ -109,6 +110,7 @@ static void differs(const ax_differs_args *args) {
   for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = args->in[0];
   for (uint32_t b = 0; out != NULL && b < branches->count; b++) {
     if (!ax_region_differs(args, branches->v[b], args->in + 1, out)) return;
+    ax_flow_choose(args->flow, branches->v[b], args->in[0]);
     for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] |= out[k];
   }
 }

@@ -155,6 +155,8 @@ static void differs(const ax_differs_args *args) {
     if (all == NULL) return;
     for (uint32_t k = 0; k < carries; k++) args->out[k] = cond_in[cond_consts + k] = all[body_consts + k];
     if (!ax_region_differs(args, params->cond, cond_in, &predicate)) return;
+    ax_flow_choose(args->flow, params->body, predicate);
+    ax_flow_choose(args->flow, params->cond, predicate);
     for (uint32_t k = 0; k < carries; k++) {
       changed = changed || (predicate & ~args->out[k]) != 0;
       in[body_consts + k] |= predicate;

@@ -367,6 +367,21 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
 
 /* --- The plan --- */
 
+/* Messages may put each device at a different place of the program, and so may exchanges that some do not take part in, in a loop: they
+   are matched by count. If one device computed a value for all, it could be waiting for a device that waits for that value. So each
+   device computes its own. */
+static ax_status find_apart(ax_lower *lower, const ax_program *program, const uint32_t *in) {
+  ax_plan *plan = lower->plan;
+  lower->diverging = (program->effects & AX_EFFECT_MESSAGE) != 0 ? ax_all_axes(&plan->mesh) : 0;
+  if (lower->diverging != 0 || (program->effects & AX_EFFECT_EXCHANGE) == 0) return AX_OK;
+  ax_axis_set *axes = ax_arena_alloc(&plan->drafts, program->in_count * sizeof axes[0]);
+  if (axes == NULL) return ax_out_of_memory(program->in_count * sizeof axes[0]);
+  for (uint32_t i = 0; i < program->in_count; i++) axes[i] = plan->buffers[in[i]].axes;
+  if (ax_flow_program(lower->flow, program, axes) == NULL) return ax_out_of_memory(0);
+  lower->diverging = lower->flow->apart;
+  return AX_OK;
+}
+
 static ax_status add_input(ax_plan *plan, uint32_t i, ax_axis_set axes) {
   const ax_type *type = &plan->program->types[i];
   ax_buffer buffer = {.kind = AX_BUFFER_INPUT,
@@ -432,9 +447,7 @@ static ax_status build(ax_plan *plan, ax_lower *lower, const ax_axis_set *in_axe
   if (plan->in == NULL || plan->out == NULL || plan->out_axes == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count; i++)
     AX_TRY(add_input(plan, i, in_axes != NULL ? in_axes[i] : ax_spread_differs(&program->types[i].spread)));
-  /* Messages may put each device at a different place of the program. If one device computed a value for all, it could be
-     waiting for a device that waits for that value. So each device computes its own. */
-  if ((program->effects & AX_EFFECT_MESSAGE) != 0) lower->diverging = ax_all_axes(&plan->mesh);
+  AX_TRY(find_apart(lower, program, plan->in));
   AX_TRY(ax_lower_program(lower, program, plan->in, plan->out));
   lower->diverging = 0;
   lower->program = program; /* the copies' */
