@@ -100,11 +100,12 @@ ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
     out.written += most[s][1] * item;
   }
   /* registers are turned where the result is read along other rows than it is written */
-  if (kernel->store_count == 1 && ax_kernel_turns(kernel)) time += 0.06 * (double)ax_dtype_bytes(out.dtype);
+  const double turning = kernel->store_count == 1 && ax_kernel_turns(kernel) ? 0.06 * (double)ax_dtype_bytes(out.dtype) : 0;
   if (runs_along_rows(kernel)) time += 0.2;
   time += 0.4 * ax_kernel_looks_up(kernel);
   out.flops = each * elems;
-  out.core_ns = time * elems;
+  out.core_ns = (time + turning) * elems;
+  out.turning_ns = turning * elems;
   out.dividing_ns = dividing * elems;
   return out;
 }

@@ -13,11 +13,12 @@ typedef struct ax_amount {
   /* Nanoseconds of all but products' flops, on one core of the kind that times of plans were fitted on, roughly, the bytes at hand;
      and those of them that divisions and roots take, of which processors make more or fewer beside what else they compute. */
   double core_ns, dividing_ns;
+  double turning_ns; /* and of moving lines of caches in another order than as they lie, which no unit's speed changes */
 } ax_amount;
 
 /* Seconds of core_ns on a core that takes so many times as long to compute, and to divide. */
 static inline double ax_amount_seconds(const ax_amount *a, double computing, double dividing) {
-  return 1e-9 * ((a->core_ns - a->dividing_ns) * computing + a->dividing_ns * dividing);
+  return 1e-9 * ((a->core_ns - a->dividing_ns - a->turning_ns) * computing + a->dividing_ns * dividing + a->turning_ns);
 }
 
 ax_amount ax_kernel_amount(const ax_loop_kernel *kernel);

@@ -40,6 +40,7 @@ static ax_amount amount_of(const ax_plan *plan, const ax_op *op) {
     out.product += one.product;
     out.core_ns += one.core_ns * (product ? 1 : (double)rows->outer);
     out.dividing_ns += one.dividing_ns * (double)rows->outer; /* products have none */
+    out.turning_ns += one.turning_ns * (double)rows->outer;
     out.dtype = one.dtype;
     for (uint32_t i = 0; i < ax_op_slots(member); i++) {
       if (rows->slots[first + i].row_bytes != 0) continue;
