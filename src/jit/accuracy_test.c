@@ -259,14 +259,14 @@ static void narrow_errors(void **unused) {
       }
 }
 
-/* --- zeta and polygamma: of whole and other orders, on both sides of 0 --- */
+/* --- Of two operands: zeta and polygamma of whole and other orders, on both sides of 0; atan2 of all numbers --- */
 
 typedef long double (*exact_of_two)(long double, long double);
 static const struct {
   ax_scalar op;
   exact_of_two exact;
   double least; /* order that has values */
-} pairs[] = {{AX_SCALAR_ZETA, ax_special_zeta, 2}, {AX_SCALAR_POLYGAMMA, ax_special_polygamma, 0}};
+} pairs[] = {{AX_SCALAR_ZETA, ax_special_zeta, 2}, {AX_SCALAR_POLYGAMMA, ax_special_polygamma, 0}, {AX_SCALAR_ATAN2, atan2l, 0}};
 
 static ax_kernel_code compile_pair(ax_compiler *jit, ax_scalar op, ax_dtype dtype, int64_t elems) {
   ax_arena arena = {0};
@@ -291,6 +291,15 @@ static double order_of(double least, ax_dtype dtype, uint32_t turn) {
   return least + (double)(draw() % (turn % 8 == 2 ? 40 : 9));
 }
 
+/* Of all sizes, in pairs of like and of unlike ones; zeros and infinities with both signs. */
+static void store_coordinates(ax_dtype dtype, void *y, void *x, uint32_t i) {
+  static const double ends[] = {0, -0.0, INFINITY, -INFINITY, 1, -1};
+  const bool is_end = i % 16 == 15, is_like = i % 4 == 0;
+  store(dtype, y, i, is_end ? ends[draw() % AX_COUNT(ends)] : operand(dtype, (uint32_t)draw()));
+  const double factor = is_like ? load(dtype, y, i) : 1, other = operand(dtype, is_like ? 3 : (uint32_t)draw());
+  store(dtype, x, i, is_end ? ends[draw() % AX_COUNT(ends)] : factor * other);
+}
+
 /* The operand of most is above 0; of some it is below, where orders that are odd have zeros near halves. */
 static double second_operand(ax_dtype dtype, uint32_t turn) {
   const double x = operand(dtype, turn / 8);
@@ -304,8 +313,10 @@ static void measure_pair(size_t f, ax_dtype dtype, int w, bool flush) {
   const double most = ax_scalar_error(pairs[f].op, dtype, false), least = dtype == AX_F64 ? 0x1p-1022 : 0x1p-126;
   double worst = 0;
   for (uint32_t round = 0; round < rounds; round++) {
-    for (uint32_t i = 0; i < count; i++) store(dtype, order, i, order_of(pairs[f].least, dtype, i));
-    for (uint32_t i = 0; i < count; i++) store(dtype, x, i, second_operand(dtype, i));
+    for (uint32_t i = 0; i < count; i++) {
+      if (pairs[f].op == AX_SCALAR_ATAN2) store_coordinates(dtype, order, x, i);
+      else store(dtype, order, i, order_of(pairs[f].least, dtype, i)), store(dtype, x, i, second_operand(dtype, i));
+    }
     run(code, (void *[]){order, x, out}, flush);
     for (uint32_t i = 0; i < count; i++) {
       const double s = load(dtype, order, i), q = load(dtype, x, i), got = load(dtype, out, i);
@@ -368,6 +379,31 @@ static void neighbours(void **unused) {
                      load((ax_dtype)d, in, i));
         }
       }
+}
+
+/* Registers of 64 and of 32 bytes: the same bits. */
+static void widths_agree(void **unused) {
+  static _Alignas(64) double in[count], more[count], out[2][count];
+  (void)unused;
+  for (int f = 0; f < (int)AX_COUNT(functions) + 1; f++)
+    for (int d = AX_F32; d <= AX_F64; d++) {
+      const bool is_pair = f == (int)AX_COUNT(functions);
+      const ax_scalar op = is_pair ? AX_SCALAR_ATAN2 : functions[f].op;
+      for (uint32_t i = 0; i < count; i++) {
+        if (is_pair) store_coordinates((ax_dtype)d, in, more, i);
+        else store((ax_dtype)d, in, i, operand((ax_dtype)d, i));
+      }
+      for (int w = 0; w < 2; w++) {
+        if (is_pair) compile_pair(jits[w], op, (ax_dtype)d, count)((void *[]){in, more, out[w]}, NULL, 0, count);
+        else compile(jits[w], op, (ax_dtype)d, AX_ACCURACY_DEFAULT, count)((void *[]){in, out[w]}, NULL, 0, count);
+      }
+      for (uint32_t i = 0; i < count; i++) {
+        const double got = load((ax_dtype)d, out[0], i), other = load((ax_dtype)d, out[1], i);
+        if (memcmp(&got, &other, sizeof got) != 0 && !(isnan(got) && isnan(other)))
+          fail_msg("%s of %s at %a depends on the size of registers: %a, %a", ax_scalar_name(op), ax_dtype_name((ax_dtype)d),
+                   load((ax_dtype)d, in, i), got, other);
+      }
+    }
 }
 
 /* --- exp of f32 in line --- */
@@ -453,6 +489,7 @@ int main(void) {
       cmocka_unit_test(narrow_errors),
       cmocka_unit_test(tolerances),
       cmocka_unit_test(neighbours),
+      cmocka_unit_test(widths_agree),
   };
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

@@ -20,7 +20,8 @@ enum { lanes = 64, subnormal_operand = 2, underflow = 16, no_traps = 0x1f80 };
 
 static const ax_scalar functions[] = {AX_SCALAR_EXP, AX_SCALAR_EXPM1, AX_SCALAR_LOG, AX_SCALAR_LOG1P, AX_SCALAR_SIN,
                                       AX_SCALAR_COS, AX_SCALAR_TANH, AX_SCALAR_LOGISTIC, AX_SCALAR_ERF, AX_SCALAR_SQRT,
-                                      AX_SCALAR_RSQRT};
+                                      AX_SCALAR_RSQRT, AX_SCALAR_EXP2, AX_SCALAR_CBRT, AX_SCALAR_TAN, AX_SCALAR_ASIN,
+                                      AX_SCALAR_ACOS, AX_SCALAR_ATAN, AX_SCALAR_ATANH};
 static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16};
 static const double numbers[] = {0,   1e-300, 1e-200, 1e-100, 1e-37, 1e-30, 1e-20, 1e-10, 1e-7, 1e-4, 0.01,
                                  0.5, 1,      3,      20,     60,    86,    104,   105,   110,  130,  150,
@@ -51,6 +52,7 @@ static bool is_known(ax_scalar op, ax_dtype dtype, double x, double y) {
   const bool square_underflows = fabs(x) < (dtype == AX_F64 ? 1e-150 : 1e-18);
   if (op == AX_SCALAR_SIN) return square_underflows;
   if (op == AX_SCALAR_LOG1P) return square_underflows && dtype == AX_F64;
+  if (op == AX_SCALAR_TAN && dtype == AX_F64) return fabs(x) > 0x1p30; /* SLEEF's */
   if (op == AX_SCALAR_ERF) return square_underflows && dtype == AX_BF16;
   return dtype == AX_F16 && y == 0;
 }

@@ -241,11 +241,19 @@ static LLVMValueRef emit_special(const op *o) {
   return ax_cg_math(o->cg, o->expr->op, computed(o), false, o->args, o->lanes);
 }
 
+/* Whether the function, one of those that are SLEEF's in registers of 16 bytes, is our own (jit/math/vector_angles_f32.h): it takes
+   and gives all numbers as they have to be. */
+static bool is_whole(const op *o) {
+  return o->cg->vector_bytes > 16 && !precise(o) && ax_cg_has_own(o->cg, o->expr->op, computed(o));
+}
+
 /* A function that is SLEEF's where it is not ours. Its results may be made by operations on bits. */
 static LLVMValueRef emit_sleef(const op *o) {
   if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_sleef);
   return flushed(o, ax_cg_math(o->cg, o->expr->op, computed(o), precise(o), o->args, o->lanes));
 }
+
+static LLVMValueRef emit_other(const op *o) { return is_whole(o) ? emit_math(o) : emit_sleef(o); }
 
 /* Whether x is so small that its square does not count beside 1. */
 static LLVMValueRef is_tiny(const op *o, LLVMValueRef x) {
@@ -255,6 +263,7 @@ static LLVMValueRef is_tiny(const op *o, LLVMValueRef x) {
 
 /* The same where small operands are their own results, among them subnormal ones, which SLEEF's asinh loses. */
 static LLVMValueRef emit_odd(const op *o) {
+  if (is_whole(o)) return emit_math(o);
   if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_odd);
   LLVMValueRef result = emit_sleef(o), x = flushed(o, o->args[0]);
   return LLVMBuildSelect(o->cg->builder, is_tiny(o, x), x, result, "");
@@ -284,6 +293,7 @@ static LLVMValueRef emit_erfc(const op *o) {
 /* SLEEF's atan2 divides by the operands' size, which must not be near the ends of the range; and where the result is as good as
    y / x, it is that. */
 static LLVMValueRef emit_atan2(const op *o) {
+  if (is_whole(o)) return emit_math(o);
   LLVMBuilderRef b = o->cg->builder;
   LLVMTypeRef f64 = ax_cg_register(o->cg, AX_F64, o->lanes);
   LLVMValueRef args[2], scaled[2], ends[2];
@@ -481,11 +491,11 @@ static const struct {
     [AX_SCALAR_SQRT] = {emit_sqrt, ARITHMETIC},
     [AX_SCALAR_RSQRT] = {emit_rsqrt, ARITHMETIC},
     [AX_SCALAR_ERF] = {emit_erf, ROUND},
-    [AX_SCALAR_EXP2] = {emit_sleef, ROUND},
-    [AX_SCALAR_CBRT] = {emit_sleef, ROUND},
+    [AX_SCALAR_EXP2] = {emit_other, ROUND},
+    [AX_SCALAR_CBRT] = {emit_other, ROUND},
     [AX_SCALAR_TAN] = {emit_odd, ROUND},
     [AX_SCALAR_ASIN] = {emit_odd, ROUND},
-    [AX_SCALAR_ACOS] = {emit_sleef, ROUND},
+    [AX_SCALAR_ACOS] = {emit_other, ROUND},
     [AX_SCALAR_ATAN] = {emit_odd, ROUND},
     [AX_SCALAR_SINH] = {emit_hyperbolic, ROUND},
     [AX_SCALAR_COSH] = {emit_hyperbolic, ROUND},

@@ -200,15 +200,23 @@ static inline f32s f32_sine(f32s x, f32s n) {
 /* x with the sign turned where n, a whole number, is odd */
 static inline f32s f32_turned(f32s x, f32s n) { return (f32s)((u32s)x ^ (u32s)(n + f32_all(12582912.0f)) << 31); }
 
-/* An angle from -pi/2 to pi/2 whose sine is that of x, an f32 of 2^17 or more, or its cosine: see large_angle.h. */
-static inline f64s f64_large_angle(f64s x, const int of_cosine) {
+/* |x| / pi less the nearest whole number, of x, an f32 of 2^17 or more, as an f64: see large_angle.h. Gives the latter too, less an
+   even one: from -1 to 1. */
+static inline f64s f64_large_part(f64s x, f64s *n) {
   enum { bias = 1023, shift = 52 };
   const u64s bits = (u64s)x, place = 2 * ((bits >> shift & 0x7ff) - (bias + 17));
   const f64s m = (f64s)((bits & 0xfffffffffffff) | (uint64_t)(bias + 23) << shift); /* 24 bits, a whole number */
   const f64s first = m * f64_gather(&large_angle_table[0][0], place), second = m * f64_gather(&large_angle_table[0][1], place);
-  const f64s whole = f64_all(2) * f64_round(f64_all(0.5) * first), near = first - whole, n = f64_round(near + second);
-  const f64s part = near - n + second, pi = f64_all(3.141592653589793);
-  const f64s angle = pi * (of_cosine ? f64_all(0.5) - f64_sized(part) : (f64s)((u64s)part ^ (bits & 0x8000000000000000u)));
+  const f64s whole = f64_all(2) * f64_round(f64_all(0.5) * first), near = first - whole;
+  *n = f64_round(near + second);
+  return near - *n + second;
+}
+
+/* An angle from -pi/2 to pi/2 whose sine is that of x, or its cosine. */
+static inline f64s f64_large_angle(f64s x, const int of_cosine) {
+  f64s n;
+  const f64s part = f64_large_part(x, &n), pi = f64_all(3.141592653589793);
+  const f64s angle = pi * (of_cosine ? f64_all(0.5) - f64_sized(part) : (f64s)((u64s)part ^ ((u64s)x & 0x8000000000000000u)));
   return f64_pick(f64_equal(n, f64_all(0)), angle, -angle);
 }
 

@@ -272,33 +272,22 @@ static f64s f64_cos(f64s x) {
 static f64s f64_sin_precise(f64s x) { return f64_of_each(x, sin); }
 static f64s f64_cos_precise(f64s x) { return f64_of_each(x, cos); }
 
-/* --- tan: SLEEF's, which go one of several ways by the sizes of all lanes; so that a result depends on no neighbour, lanes of one way
-   are given to it together, with others like them in the places of the rest --- */
+/* --- tan: SLEEF's, for precise functions and large numbers. It goes one of several ways by the sizes of all lanes; so that a result
+   depends on no neighbour, lanes of one way are given to it together, with others like them in the places of the rest --- */
 
-f32s AX_SLEEF_TAN_F32(f32s x);
-f64s AX_SLEEF_TAN_F64(f64s x);
-
-static AX_APART f32s f32_tan_far(f32s x, f32s near) {
-  const f32_mask is_near = f32_less(f32_sized(x), f32_all(125));
-  return f32_pick(is_near, near, AX_SLEEF_TAN_F32(f32_pick(is_near, f32_all(1000), x)));
-}
-
-static f32s f32_tan(f32s x) {
-  const f32s near = AX_SLEEF_TAN_F32(f32_keep(f32_less(f32_sized(x), f32_all(125)), x));
-  return f32_any_not_inside(x, f32_all(-124), f32_all(124)) ? f32_tan_far(x, near) : near;
-}
+f64s AX_SLEEF_TAN(f64s x);
 
 static AX_APART f64s f64_tan_far(f64s x, f64s near) {
   const f64s size = f64_sized(x);
   const f64_mask is_near = f64_less(size, f64_all(15)), is_far = f64_less(size, f64_all(1e14));
-  const f64s far = AX_SLEEF_TAN_F64(f64_pick(is_near, f64_all(16), f64_pick(is_far, x, f64_all(16))));
+  const f64s far = AX_SLEEF_TAN(f64_pick(is_near, f64_all(16), f64_pick(is_far, x, f64_all(16))));
   const f64s result = f64_pick(is_near, near, far);
   if (!f64_any_not_inside(x, f64_all(-0.9e14), f64_all(0.9e14))) return result;
-  return f64_pick(is_far, result, AX_SLEEF_TAN_F64(f64_pick(is_far, f64_all(1e15), x)));
+  return f64_pick(is_far, result, AX_SLEEF_TAN(f64_pick(is_far, f64_all(1e15), x)));
 }
 
-static f64s f64_tan(f64s x) {
-  const f64s near = AX_SLEEF_TAN_F64(f64_keep(f64_less(f64_sized(x), f64_all(15)), x));
+static f64s f64_tan_precise(f64s x) {
+  const f64s near = AX_SLEEF_TAN(f64_keep(f64_less(f64_sized(x), f64_all(15)), x));
   return f64_any_not_inside(x, f64_all(-14), f64_all(14)) ? f64_tan_far(x, near) : near;
 }
 

@@ -44,6 +44,7 @@ static inline int f32_any_not_inside(f32s x, f32s low, f32s high) {
   return (_mm512_cmp_ps_mask(x, low, _CMP_GE_OQ) & _mm512_cmp_ps_mask(x, high, _CMP_LE_OQ)) != 0xffff;
 }
 static inline int f32_any_less(f32s a, f32s b) { return f32_less(a, b) != 0; }
+static inline int f32_any_not_less(f32s a, f32s b) { return f32_not_less(a, b) != 0; }
 
 /* table[index], of 16 entries; the low bits of index count. */
 static inline f32s f32_look_up(const float *table, u32s index) {
@@ -67,6 +68,11 @@ static inline int f64_any_not_inside(f64s x, f64s low, f64s high) {
   return (_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ) & _mm512_cmp_pd_mask(x, high, _CMP_LE_OQ)) != 0xff;
 }
 static inline int f64_any_less(f64s a, f64s b) { return f64_less(a, b) != 0; }
+static inline int f64_any_not_less(f64s a, f64s b) { return f64_not_less(a, b) != 0; }
+/* table[index], of 4 entries, behind which there are 4 more */
+static inline f64s f64_look_up_4(const double *table, u64s index) {
+  return _mm512_permutexvar_pd((__m512i)index, _mm512_load_pd(table));
+}
 static inline f64s f64_look_up(const double *table, u64s index) {
   return _mm512_permutex2var_pd(_mm512_load_pd(table), (__m512i)index, _mm512_load_pd(table + 8));
 }
@@ -99,6 +105,7 @@ static inline int f32_any_not_inside(f32s x, f32s low, f32s high) {
   return _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ), _mm256_cmp_ps(x, high, _CMP_LE_OQ))) != 0xff;
 }
 static inline int f32_any_less(f32s a, f32s b) { return _mm256_movemask_ps(f32_less(a, b)) != 0; }
+static inline int f32_any_not_less(f32s a, f32s b) { return _mm256_movemask_ps(f32_not_less(a, b)) != 0; }
 static inline f32s f32_look_up(const float *table, u32s index) {
   const __m256 low = _mm256_permutevar8x32_ps(_mm256_load_ps(table), (__m256i)index),
                high = _mm256_permutevar8x32_ps(_mm256_load_ps(table + 8), (__m256i)index);
@@ -127,6 +134,11 @@ static inline int f64_any_not_inside(f64s x, f64s low, f64s high) {
   return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))) != 0xf;
 }
 static inline int f64_any_less(f64s a, f64s b) { return _mm256_movemask_pd(f64_less(a, b)) != 0; }
+static inline int f64_any_not_less(f64s a, f64s b) { return _mm256_movemask_pd(f64_not_less(a, b)) != 0; }
+static inline f64s f64_look_up_4(const double *table, u64s index) { /* in halves of 32 bits */
+  const u64s twice = index + index, halves = (twice | twice << 32) + (1ull << 32);
+  return (f64s)_mm256_permutevar8x32_ps((__m256)_mm256_load_pd(table), (__m256i)halves);
+}
 static inline f64s f64_look_up(const double *table, u64s index) {
   return _mm256_i64gather_pd(table, (__m256i)(index & 15), 8);
 }

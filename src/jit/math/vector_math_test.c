@@ -97,6 +97,60 @@ static void circles_at_their_ends(void **state) {
   gives(AX_SCALAR_COS, -INFINITY, NAN);
 }
 
+static void angles_at_their_ends(void **state) {
+  const double quarter = 1.5707963267948966;
+  (void)state;
+  if (skipped()) return;
+  gives(AX_SCALAR_TAN, -0.0, -0.0);
+  gives(AX_SCALAR_TAN, INFINITY, NAN);
+  gives(AX_SCALAR_TAN, NAN, NAN);
+  gives(AX_SCALAR_TAN, -0x1p-60, -0x1p-60);
+  gives(AX_SCALAR_ATAN, -0.0, -0.0);
+  gives(AX_SCALAR_ATAN, INFINITY, quarter);
+  gives(AX_SCALAR_ATAN, -INFINITY, -quarter);
+  gives(AX_SCALAR_ATAN, NAN, NAN);
+  gives(AX_SCALAR_ATAN, 0x1p-120, 0x1p-120);
+  gives(AX_SCALAR_ASIN, -0.0, -0.0);
+  gives(AX_SCALAR_ASIN, 1, quarter);
+  gives(AX_SCALAR_ASIN, -1, -quarter);
+  gives(AX_SCALAR_ASIN, -1.5, NAN);
+  gives(AX_SCALAR_ASIN, INFINITY, NAN);
+  gives(AX_SCALAR_ASIN, NAN, NAN);
+  gives(AX_SCALAR_ASIN, 0x1p-120, 0x1p-120);
+  gives(AX_SCALAR_ACOS, 1, 0);
+  gives(AX_SCALAR_ACOS, -1, 2 * quarter);
+  gives(AX_SCALAR_ACOS, -0.0, quarter);
+  gives(AX_SCALAR_ACOS, 1.5, NAN);
+  gives(AX_SCALAR_ACOS, -INFINITY, NAN);
+  gives(AX_SCALAR_ACOS, NAN, NAN);
+}
+
+static void roots_and_powers_of_two_at_their_ends(void **state) {
+  (void)state;
+  if (skipped()) return;
+  gives(AX_SCALAR_ATANH, -0.0, -0.0);
+  gives(AX_SCALAR_ATANH, 1, INFINITY);
+  gives(AX_SCALAR_ATANH, -1, -INFINITY);
+  gives(AX_SCALAR_ATANH, 2, NAN);
+  gives(AX_SCALAR_ATANH, -INFINITY, NAN);
+  gives(AX_SCALAR_ATANH, NAN, NAN);
+  gives(AX_SCALAR_ATANH, 0x1p-120, 0x1p-120);
+  gives(AX_SCALAR_CBRT, -0.0, -0.0);
+  gives(AX_SCALAR_CBRT, -0x1p120, -0x1p40);
+  gives(AX_SCALAR_CBRT, 0x1p-147, 0x1p-49); /* subnormal as f32 */
+  gives(AX_SCALAR_CBRT, -INFINITY, -INFINITY);
+  gives(AX_SCALAR_CBRT, NAN, NAN);
+  gives(AX_SCALAR_EXP2, -0.0, 1);
+  gives(AX_SCALAR_EXP2, 127, 0x1p127);
+  gives(AX_SCALAR_EXP2, -149, 0x1p-149);
+  gives(AX_SCALAR_EXP2, 1024, INFINITY);
+  gives(AX_SCALAR_EXP2, INFINITY, INFINITY);
+  gives(AX_SCALAR_EXP2, -1075, 0);
+  gives(AX_SCALAR_EXP2, -INFINITY, 0);
+  gives(AX_SCALAR_EXP2, NAN, NAN);
+  gives(AX_SCALAR_EXP2, 0x1p-60, 1);
+}
+
 static double power(double x, double y) {
   const f64s result = ((of_two *)ax_vector_math_32.f64[AX_SCALAR_POW])((f64s){2, x, NAN, 0}, (f64s){3, y, 1, -1});
   return result[1];
@@ -170,6 +224,29 @@ static void powers_of_f32(void **state) {
     const f32s got = power_f32(x, y);
     for (int i = 0; i < 8; i++) expect_power(x[i], y[i], got[i]);
   }
+}
+
+/* Of all pairs of special numbers: as C's, in each lane and beside whatever neighbours. */
+static void atan2_of_special_values(void **state) {
+  static const double some[] = {0,   -0.0,     1,     -1,        INFINITY,               -INFINITY,
+                                NAN, 0x1p-126, -3e38, 0x1p-1022, 0x1.fffffffffffffp1023, 0x1p-149};
+  enum { count = sizeof some / sizeof some[0] };
+  of_two *wide = (of_two *)ax_vector_math_32.f64[AX_SCALAR_ATAN2];
+  of_two_f32 *narrow = (of_two_f32 *)ax_vector_math_32.f32[AX_SCALAR_ATAN2];
+  (void)state;
+  if (skipped()) return;
+  for (int i = 0; i < count; i++)
+    for (int j = 0; j < count; j++)
+      for (int lane = 0; lane < 4; lane++) {
+        f64s y = {3, NAN, -0.0, INFINITY}, x = {-4, 1, 0, -INFINITY};
+        f32s v = {3, NAN, -0.0f, INFINITY, 0, 1, 2, 1e-30f}, u = {-4, 1, 0, -INFINITY, 0, INFINITY, 1, -1};
+        y[lane] = some[i], x[lane] = some[j], v[lane] = (float)some[i], u[lane] = (float)some[j];
+        const double got = wide(y, x)[lane], wanted = atan2(y[lane], x[lane]), got_f32 = (double)narrow(v, u)[lane],
+                     wanted_f32 = (double)(float)atan2((double)v[lane], (double)u[lane]);
+        if (!same(got, wanted)) fail_msg("atan2 of %a, %a: %a, not %a", y[lane], x[lane], got, wanted);
+        if (!same(got_f32, wanted_f32))
+          fail_msg("atan2 of f32 %a, %a: %a, not %a", (double)v[lane], (double)u[lane], got_f32, wanted_f32);
+      }
 }
 
 static void tables_differ_only_in_their_width(void **state) {
@@ -311,7 +388,10 @@ int main(void) {
       cmocka_unit_test(logarithms_at_their_ends),
       cmocka_unit_test(steps_at_their_ends),
       cmocka_unit_test(circles_at_their_ends),
+      cmocka_unit_test(angles_at_their_ends),
+      cmocka_unit_test(roots_and_powers_of_two_at_their_ends),
       cmocka_unit_test(powers_of_special_values),
+      cmocka_unit_test(atan2_of_special_values),
       cmocka_unit_test(powers_of_f32),
       cmocka_unit_test(erf_of_f32),
       cmocka_unit_test(tables_differ_only_in_their_width),
