@@ -90,8 +90,8 @@ function print_page() {
   for (i = 1; i <= homes; i++) print "## " members[order[i]] "\n\n```text\n" spec[order[i]] "\n```\n"
   print "## How accurate functions are\n"
   print "Largest errors, in units of the last place of the result: by default, and with `accuracy=highest` (`ax_accurate`). bf16 and f16 are"
-  print "computed in f32 and rounded: 0.51. `axle help NAME` says what the others are; their results are the exact ones, rounded once, but for pow,"
-  print "which is within 1, and powers of integers, which are rounded after every product. Registers of 64 and of 32 bytes give the same bits; those of 16"
+  print "computed in f32 and rounded: 0.51. `axle help NAME` says what the others are; their results are the exact ones, rounded once, but"
+  print "for powers of integers, which are rounded after every product. Registers of 64 and of 32 bytes give the same bits; those of 16"
   print "bytes, and other processors, other ones within the same bounds.\n"
   print "| function | f32 | f64 | f32, highest | f64, highest |\n| --- | --- | --- | --- | --- |"
   for (i = 1; i <= accuracies; i++) print accuracy[i]

@@ -259,14 +259,15 @@ static void narrow_errors(void **unused) {
       }
 }
 
-/* --- Of two operands: zeta and polygamma of whole and other orders, on both sides of 0; atan2 of all numbers --- */
+/* --- Of two operands: zeta and polygamma of whole and other orders, on both sides of 0; atan2 of all numbers; powers --- */
 
 typedef long double (*exact_of_two)(long double, long double);
 static const struct {
   ax_scalar op;
   exact_of_two exact;
   double least; /* order that has values */
-} pairs[] = {{AX_SCALAR_ZETA, ax_special_zeta, 2}, {AX_SCALAR_POLYGAMMA, ax_special_polygamma, 0}, {AX_SCALAR_ATAN2, atan2l, 0}};
+} pairs[] = {{AX_SCALAR_ZETA, ax_special_zeta, 2}, {AX_SCALAR_POLYGAMMA, ax_special_polygamma, 0}, {AX_SCALAR_ATAN2, atan2l, 0},
+             {AX_SCALAR_POW, powl, 0}};
 
 static ax_kernel_code compile_pair(ax_compiler *jit, ax_scalar op, ax_dtype dtype, int64_t elems) {
   ax_arena arena = {0};
@@ -300,6 +301,15 @@ static void store_coordinates(ax_dtype dtype, void *y, void *x, uint32_t i) {
   store(dtype, x, i, is_end ? ends[draw() % AX_COUNT(ends)] : factor * other);
 }
 
+/* Of all sizes; and exponents whose results are about the ends, of numbers above 0 that are about 1 or of any size. */
+static void store_power(ax_dtype dtype, void *x, void *y, uint32_t i) {
+  store_coordinates(dtype, x, y, i);
+  if (i % 4 != 1 && i % 4 != 2) return;
+  const double size = fabs(operand(dtype, i % 8 == 1 ? 0 : 1)), end = dtype == AX_F64 ? 1080 : 152;
+  store(dtype, x, i, size);
+  store(dtype, y, i, end * (operand(dtype, 3) / 20) / log2(size));
+}
+
 /* The operand of most is above 0; of some it is below, where orders that are odd have zeros near halves. */
 static double second_operand(ax_dtype dtype, uint32_t turn) {
   const double x = operand(dtype, turn / 8);
@@ -315,6 +325,7 @@ static void measure_pair(size_t f, ax_dtype dtype, int w, bool flush) {
   for (uint32_t round = 0; round < rounds; round++) {
     for (uint32_t i = 0; i < count; i++) {
       if (pairs[f].op == AX_SCALAR_ATAN2) store_coordinates(dtype, order, x, i);
+      else if (pairs[f].op == AX_SCALAR_POW) store_power(dtype, order, x, i);
       else store(dtype, order, i, order_of(pairs[f].least, dtype, i)), store(dtype, x, i, second_operand(dtype, i));
     }
     run(code, (void *[]){order, x, out}, flush);
@@ -385,12 +396,12 @@ static void neighbours(void **unused) {
 static void widths_agree(void **unused) {
   static _Alignas(64) double in[count], more[count], out[2][count];
   (void)unused;
-  for (int f = 0; f < (int)AX_COUNT(functions) + 1; f++)
+  for (int f = 0; f < (int)AX_COUNT(functions) + 2; f++)
     for (int d = AX_F32; d <= AX_F64; d++) {
-      const bool is_pair = f == (int)AX_COUNT(functions);
-      const ax_scalar op = is_pair ? AX_SCALAR_ATAN2 : functions[f].op;
+      const bool is_pair = f >= (int)AX_COUNT(functions);
+      const ax_scalar op = !is_pair ? functions[f].op : f == (int)AX_COUNT(functions) ? AX_SCALAR_ATAN2 : AX_SCALAR_POW;
       for (uint32_t i = 0; i < count; i++) {
-        if (is_pair) store_coordinates((ax_dtype)d, in, more, i);
+        if (is_pair) store_power((ax_dtype)d, in, more, i);
         else store((ax_dtype)d, in, i, operand((ax_dtype)d, i));
       }
       for (int w = 0; w < 2; w++) {

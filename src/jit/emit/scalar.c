@@ -140,7 +140,7 @@ static LLVMValueRef emit_min(const op *o) {
 static LLVMValueRef emit_pow(const op *o) {
   if (o->kind == AX_KIND_FLOAT) {
     LLVMValueRef args[] = {o->args[0], o->args[1]};
-    const bool ours = computed(o) == AX_F32 && ax_cg_has_own(o->cg, AX_SCALAR_POW, AX_F32);
+    const bool ours = o->cg->vector_bytes > 16 && ax_cg_has_own(o->cg, AX_SCALAR_POW, computed(o));
     for (int i = 0; i < 2 && !ours; i++) args[i] = flushed(o, args[i]); /* SLEEF's reads bits in places */
     LLVMValueRef power = ax_cg_math(o->cg, AX_SCALAR_POW, computed(o), false, args, o->lanes);
     return ours ? power : flushed(o, power);

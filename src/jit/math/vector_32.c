@@ -4,13 +4,13 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 #define AX_VECTOR_BYTES 32
-#define AX_SLEEF_POW Sleef_powd4_u10avx2
 #define AX_SLEEF_ERFC Sleef_erfcd4_u15avx2
 #define AX_SLEEF_TAN Sleef_tand4_u10avx2
 #include "jit/math/vector_f32.h"
 #include "jit/math/vector_angles_f32.h"
 #include "jit/math/vector_f64.h"
 #include "jit/math/vector_angles_f64.h"
+#include "jit/math/vector_pow_f64.h"
 #include "jit/math/vector_rem.h"
 #include "jit/math/vector_special.h"
 #define AX_VECTOR_TABLE ax_vector_math_32

@@ -290,17 +290,3 @@ static f64s f64_tan_precise(f64s x) {
   const f64s near = AX_SLEEF_TAN(f64_keep(f64_less(f64_sized(x), f64_all(15)), x));
   return f64_any_not_inside(x, f64_all(-14), f64_all(14)) ? f64_tan_far(x, near) : near;
 }
-
-/* --- Powers: SLEEF's, which are infinite from 1.79769e308 on, a little before the largest f64; there the C library's --- */
-
-f64s AX_SLEEF_POW(f64s x, f64s y);
-
-static f64s f64_pow(f64s x, f64s y) {
-  const f64s largest = f64_all(0x1.fffffffffffffp1023);
-  f64s result = AX_SLEEF_POW(x, y);
-  if (!f64_any_not_inside(result, -largest, largest)) return result;
-  const f64s log = y * f64_log(f64_sized(x)); /* from 709.783 on the power is infinite */
-  for (int i = 0; i < AX_VECTOR_BYTES / 8; i++)
-    if (isinf(result[i]) && log[i] < 709.79 && isfinite(x[i]) && isfinite(y[i])) result[i] = pow(x[i], y[i]);
-  return result;
-}

@@ -5,6 +5,7 @@
      vector_lanes.h    what the functions are written in: registers of f32 and f64, and the few operations on them
      vector_f32.h, vector_f64.h    the functions, once
      vector_angles_f32.h, vector_angles_f64.h    tan, the inverse functions, the cube root, 2^x
+     vector_pow_f64.h  powers of f64
      vector_rem.h      the remainder
      vector_special.h  special functions, and what is composed of others
      vector_64.c, vector_32.c      them, compiled for AVX-512 and for AVX2 with FMA
