@@ -62,7 +62,36 @@ static void in_parts(void **state) {
   try_text(text, 1);
 }
 
+/* Rows and columns of a matrix that become one number each, which all of it takes in again. */
+static void combined(void **state) {
+  static const char form[] =
+      "{ lambda x:s32[%d,%d]. let\n"
+      "  u:s32[%d] = reduce_sum[axes=(%d,)] x\n"
+      "  c:s32[%d,%d] t:s32[%d] = scan[ length=%d reverse=false num_consts=0 num_carry=2\n"
+      "    body={ lambda c:s32[%d,%d] t:s32[%d]. let\n"
+      "      s:s32[%d] = reduce_%s[axes=(%d,)] c\n"
+      "      a:s32[%d] = add s t\n"
+      "      b:s32[%d,%d] = broadcast_in_dim[shape=(%d,%d) broadcast_dimensions=(%d,)] a\n"
+      "      d:s32[%d,%d] = add c c\n"
+      "      e:s32[%d,%d] = add d b\n"
+      "      m:s32[%d,%d] = broadcast_in_dim[shape=(%d,%d) broadcast_dimensions=()] 1009:s32[]\n"
+      "      f:s32[%d,%d] = rem e m\n"
+      "      in (f, s) } ] x u\n"
+      "  in (c, t) }\n";
+  static const int shapes[][2] = {{2, 3}, {5, 5}, {3, 7}, {7, 3}, {6, 6}, {8, 5}, {4, 10}, {4, 17}, {1, 33}, {7, 7}};
+  static const char *const combiners[] = {"sum", "max", "min"};
+  (void)state;
+  for (int i = 0; i < (int)AX_COUNT(shapes); i++)
+    for (int way = 0; way < 6; way++) {
+      const int r = shapes[i][0], k = shapes[i][1], axis = way % 2, left = axis == 0 ? k : r;
+      char text[2048];
+      snprintf(text, sizeof text, form, r, k, left, axis, r, k, left, 60 + way, r, k, left, left, combiners[way / 2], axis, left, r, k,
+               r, k, 1 - axis, r, k, r, k, r, k, r, k, r, k);
+      try_text(text, (uint64_t)(10 * i + way));
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(gone_through), cmocka_unit_test(in_parts)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gone_through), cmocka_unit_test(in_parts), cmocka_unit_test(combined)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include "ir/program.h"
 #include "plan/kernel_rewrite.h"
 
-enum { most_steps = 16, most_in_all = 256 }; /* steps of a kernel; elements of all places together */
+enum { most_steps = 64, most_in_all = 256 }; /* steps of a kernel; elements of all places together */
 
 typedef struct finder {
   const ax_fused_loop *loop;
@@ -61,14 +61,16 @@ static uint32_t operations(const ax_loop_kernel *kernel) {
   return count;
 }
 
-/* What the step takes more, or less, if it is done in one: two instructions a cycle, of which a vector takes a row; and, in
-   memory, a wait for what was written in other parts. */
+/* What the step takes more, or less, if it is done in one: two instructions a cycle, of which a vector takes a row; in memory, a wait
+   for what was written in other parts; and where the numbers of a row become one, some instructions more, one after the other. */
 static double cost_of(const finder *f, uint32_t step, bool waits) {
-  enum { wait = 12 };
+  enum { wait = 12, combining = 8, combined = 24 };
   const ax_loop_kernel *kernel = f->loop->steps[step].kernel;
   const int64_t row = kernel->rank > 0 ? kernel->dims[kernel->rank - 1] : 1;
   const double rows = (double)(ax_dims_elems(kernel->rank, kernel->dims) / row);
-  return 0.5 * (operations(f->made[step]) - rows * operations(kernel)) - (waits ? wait : 0);
+  const bool combines = kernel->reduce_rank > 0 && row > 1;
+  const double apart = rows * (operations(kernel) + (combines ? combining : 0)) / 2 + (combines ? combined : 0);
+  return 0.5 * operations(f->made[step]) - apart - (waits ? wait : 0);
 }
 
 static bool allocate(ax_arena *arena, finder *f) {

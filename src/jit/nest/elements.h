@@ -9,8 +9,9 @@
 
 #include "jit/nest/fused_loop.h"
 
-/* A place of which some operand moves with a loop is not held, since its registers have numbers. In: the places that are in memory as it is, and the steps that are done often. Out: the places held so, and a fused loop
-   that is the same but for the kernels of steps that touch them, which are other ones in `changed`. */
+/* A place of which some operand moves with a loop is not held, since its registers have numbers. In: the places that are in memory as
+   it is, and the steps that are done often. Out: the places held so, and a fused loop that is the same but for the kernels of steps
+   that touch them, which are other ones in `changed`. */
 AX_MUST_USE ax_status ax_fused_loop_by_elements(ax_arena *arena, const ax_fused_loop *fused_loop, const bool *in_memory,
                                                 const bool *often, bool *held, bool *changed, ax_fused_loop **out);
 

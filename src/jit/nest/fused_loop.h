@@ -48,7 +48,7 @@ enum {
   AX_FUSED_LOOP_PLACES = 128,
   AX_FUSED_LOOP_NESTED = 32,
   AX_FUSED_LOOP_HELD = 512,
-  AX_FUSED_LOOP_ELEMENTS = 16
+  AX_FUSED_LOOP_ELEMENTS = 40
 }; /* limits on the bytes of a held place, and on its elements if it is held element by element */
 typedef struct ax_fused_loop {
   uint32_t step_count, place_count;
