@@ -332,7 +332,7 @@ ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began)
   if (!has_unforeseen_loops(&e->compiled)) return perform(call, number, began);
   const int64_t start = ax_timeline_now();
   const ax_status status = perform(call, number, began);
-  atomic_store_explicit(&e->took, ax_timeline_now() - start, memory_order_relaxed);
+  if (status == AX_OK) atomic_store_explicit(&e->took, ax_timeline_now() - start, memory_order_relaxed);
   return status;
 }
 
@@ -360,18 +360,18 @@ static ax_status run_now(const ax_run_call *given) {
 typedef enum manner { AT_ONCE, LATER, TOGETHER } manner; /* TOGETHER: later, as a run that all processes make */
 
 /* As far as can be told: by its plan, and where that has loops of unknown length by its last run. */
-static bool ends_soon(ax_executable *e) {
-  enum { soon = 1000000 };
+static bool is_short(ax_executable *e) {
+  enum { nanoseconds = 1000000 };
   if (e->compiled.ends_soon) return true;
   const int64_t took = e->compiled.brief ? atomic_load_explicit(&e->took, memory_order_relaxed) : 0;
-  return took > 0 && took < soon;
+  return took > 0 && took < nanoseconds;
 }
 
 static ax_status start(ax_run_call *call, manner how, ax_pending **pending) {
   ax_executable *e = call->e;
   ax_status status;
   call->together = how == TOGETHER;
-  const bool awaited = call->options != NULL && call->options->awaited && ends_soon(e);
+  const bool awaited = call->options != NULL && call->options->awaited && is_short(e);
   const bool hands_over = how == LATER && !awaited && !ax_inside_nested(&e->runtime->executor);
   const bool worth_a_thread = call->together || (hands_over && e->compiled.threaded && ax_workers_any(e->runtime->executor.workers));
   *pending = NULL;

@@ -23,7 +23,7 @@ struct ax_executable {
   bool keep_unused, late_sums; /* as the options said */
   uint64_t check;      /* of a program in several processes: a digest of its text and options */
   double lower_seconds, compile_seconds;
-  _Atomic int64_t took; /* nanoseconds of the last run, kept where compiled.brief alone says little of it; 0: there was none */
+  _Atomic int64_t took; /* nanoseconds of the last run that was good; only of programs with loops of unknown length; 0: none */
   struct {
     struct ax_executable *next;
     uint64_t hash;

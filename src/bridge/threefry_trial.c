@@ -1,7 +1,10 @@
-/* A program is found to be Threefry by trying it on some numbers. This is enough, since nothing is tried but sums, shifts and
-   operations on bits, on each element by itself, in loops of a known length: such a function does not give the 64 bits of Threefry on
-   all of them unless it gives them everywhere. So an array has one number here, which stands for each of its elements. Only small
-   constants, as the numbers of places that rounds rotate by, are arrays with elements of their own. */
+/* A program is found to be Threefry by running it on some numbers. Two things make that enough. What depends on the operands may only be
+   added, shifted by numbers that do not, and combined by "or" and "xor", element by element: an array has one number here, which stands
+   for each of its elements. And there may be no more of these operations than Threefry has. So there is none left that would do
+   something else with other numbers, where all the others are needed to give the 64 bits of Threefry with these.
+
+   What does not depend on the operands, as the number of a round, may be computed in other ways, too. Small constants, as the numbers
+   of places that rounds rotate by, are arrays with elements of their own. */
 #include "bridge/threefry_trial.h"
 
 #include <string.h>
@@ -12,30 +15,45 @@
 #include "ops/broadcast.h"
 #include "prim/prims.h"
 
-enum { most_elems = 8, most_equations = 1000, most_steps = 20 };
+enum { most_elems = 8, most_steps = 20 };
 
 typedef struct value {
-  bool known, each; /* each: `data` is one element, which stands for each of the array's */
+  bool known;
+  bool uniform; /* `data` is one element, which stands for each of the array's */
+  bool depends; /* on the program's operands */
   ax_tensor tensor; /* of `data` */
   uint64_t data[most_elems];
 } value;
 
+/* What may still be done: equations in all, and operations on what depends on the operands. */
+typedef struct budget {
+  uint32_t equations, sums, shifts, ors, xors;
+} budget;
+enum { rounds = AX_THREEFRY_GROUPS * AX_THREEFRY_ROUNDS };
+static const budget of_threefry = {.equations = 1000,
+                                   .sums = 2 + rounds + 3 * AX_THREEFRY_GROUPS, /* of keys and counts, in rounds, of keys between them */
+                                   .shifts = 2 * rounds,
+                                   .ors = rounds,
+                                   .xors = rounds + 2}; /* the third word of the key */
+
 typedef struct trial {
   const ax_program *program;
   value *values;
-  uint32_t *left; /* equations that may still be tried */
+  budget *left;
 } trial;
 
-static bool run(const ax_program *program, const value *in, value *out, uint32_t *left);
+static bool evaluate_program(const ax_program *program, const value *in, value *out, budget *left);
 
 static const ax_type *type_of(const trial *t, uint32_t id) { return &t->program->types[id]; }
 
-static value number(ax_dtype dtype) { return (value){.known = true, .each = true, .tensor = {.dtype = dtype}}; }
+static value number(ax_dtype dtype, bool depends) {
+  return (value){.known = true, .uniform = true, .depends = depends, .tensor = {.dtype = dtype}};
+}
 
 /* Of a small array; not known: it is none. */
 static value array(const ax_type *type) {
   const int64_t elems = ax_type_elems(type);
-  value v = {.known = elems <= most_elems && ax_dtype_bytes(type->dtype) <= sizeof v.data[0], .each = elems == 1};
+  value v = {.known = elems <= most_elems && ax_dtype_bytes(type->dtype) <= sizeof v.data[0], .uniform = elems == 1};
   v.tensor = (ax_tensor){.dtype = type->dtype, .rank = type->rank};
   memcpy(v.tensor.dims, type->dims, type->rank * sizeof type->dims[0]);
   return v;
@@ -43,7 +61,22 @@ static value array(const ax_type *type) {
 
 /* --- Equations: false where one is of another kind --- */
 
-static bool is_tried(const ax_prim *prim) {
+static bool spend(uint32_t *left) { return (*left)-- > 0; }
+
+/* Of what depends on the operands. */
+static bool is_of_threefry(trial *t, const ax_eqn *eqn) {
+  switch (eqn->prim->scalar) {
+    case AX_SCALAR_ADD: return spend(&t->left->sums);
+    case AX_SCALAR_OR: return spend(&t->left->ors);
+    case AX_SCALAR_XOR: return spend(&t->left->xors);
+    case AX_SCALAR_SHIFT_LEFT:
+    case AX_SCALAR_SHIFT_RIGHT_LOGICAL: return !t->values[eqn->in[1]].depends && spend(&t->left->shifts);
+    default: return false;
+  }
+}
+
+/* Of other numbers: those of rounds, which may come from a loop's counter. */
+static bool is_on_words(const ax_prim *prim) {
   switch (prim->scalar) {
     case AX_SCALAR_ADD:
     case AX_SCALAR_SUB:
@@ -75,10 +108,15 @@ static bool evaluate(trial *t, const ax_eqn *eqn, value out) {
   return true;
 }
 
-static bool all_are_numbers(const trial *t, const ax_eqn *eqn) {
-  for (uint32_t i = 0; i < eqn->in_count; i++)
-    if (!t->values[eqn->in[i]].each || ax_is_float(type_of(t, eqn->in[i])->dtype)) return false;
-  return true;
+static bool evaluate_words(trial *t, const ax_eqn *eqn) {
+  bool depends = false;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    const value *v = &t->values[eqn->in[i]];
+    if (!v->uniform || ax_is_float(v->tensor.dtype)) return false;
+    depends = depends || v->depends;
+  }
+  const bool allowed = depends ? is_of_threefry(t, eqn) : is_on_words(eqn->prim);
+  return allowed && evaluate(t, eqn, number(type_of(t, eqn->out)->dtype, depends));
 }
 
 /* Whether element i of the result is element i of the operand, or its only one: dimensions are added in front, or have one
@@ -93,10 +131,10 @@ static bool is_aligned(const trial *t, const ax_eqn *eqn) {
 
 static bool has_one(const trial *t, uint32_t id) { return ax_type_elems(type_of(t, id)) == 1; }
 
-/* The number, as each of the result's. */
-static bool pass_on(trial *t, const ax_eqn *eqn) {
+/* The result's elements are the number that the operand's are. */
+static bool copy_number(trial *t, const ax_eqn *eqn) {
   t->values[eqn->out] = t->values[eqn->in[0]];
-  return t->values[eqn->out].each;
+  return t->values[eqn->out].uniform;
 }
 
 static bool take_constant(trial *t, const ax_eqn *eqn) {
@@ -107,16 +145,16 @@ static bool take_constant(trial *t, const ax_eqn *eqn) {
   return v.known;
 }
 
-static bool call(trial *t, const ax_eqn *eqn) {
+static bool evaluate_call(trial *t, const ax_eqn *eqn) {
   value *in = ax_calloc((size_t)eqn->in_count + 1, sizeof in[0]);
   if (in == NULL) return false;
   for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = t->values[eqn->in[i]];
-  const bool good = run(((const ax_closed_call_params *)eqn->params)->body, in, &t->values[eqn->out], t->left);
+  const bool good = evaluate_program(((const ax_closed_call_params *)eqn->params)->body, in, &t->values[eqn->out], t->left);
   ax_free(in);
   return good;
 }
 
-static bool repeat(trial *t, const ax_eqn *eqn) {
+static bool evaluate_scan(trial *t, const ax_eqn *eqn) {
   const ax_scan_params *p = eqn->params;
   const int64_t carried = p->num_consts + p->num_carry;
   if (carried != eqn->in_count || p->num_carry != eqn->out_count || p->length > most_steps) return false;
@@ -124,7 +162,7 @@ static bool repeat(trial *t, const ax_eqn *eqn) {
   bool good = in != NULL;
   for (int64_t i = 0; good && i < carried; i++) in[i] = t->values[eqn->in[i]];
   for (int64_t step = 0; good && step < p->length; step++) {
-    good = run(p->body, in, out, t->left);
+    good = evaluate_program(p->body, in, out, t->left);
     memcpy(in + p->num_consts, out, (size_t)p->num_carry * sizeof out[0]);
   }
   if (good) memcpy(out, in + p->num_consts, (size_t)p->num_carry * sizeof out[0]);
@@ -132,22 +170,23 @@ static bool repeat(trial *t, const ax_eqn *eqn) {
   return good;
 }
 
-static bool try_equation(trial *t, const ax_eqn *eqn) {
+static bool evaluate_equation(trial *t, const ax_eqn *eqn) {
   const ax_prim *prim = eqn->prim;
   if (prim == &ax_prim_constant) return take_constant(t, eqn);
-  if (prim == &ax_prim_closed_call) return call(t, eqn);
-  if (prim == &ax_prim_scan) return repeat(t, eqn);
-  if (prim == &ax_prim_broadcast_in_dim) return (has_one(t, eqn->in[0]) || is_aligned(t, eqn)) && pass_on(t, eqn);
-  if (prim == &ax_prim_reshape) return has_one(t, eqn->in[0]) && pass_on(t, eqn);
-  if (prim == &ax_prim_slice) return !t->values[eqn->in[0]].each && evaluate(t, eqn, array(type_of(t, eqn->out)));
-  return is_tried(prim) && all_are_numbers(t, eqn) && evaluate(t, eqn, number(type_of(t, eqn->out)->dtype));
+  if (prim == &ax_prim_closed_call) return evaluate_call(t, eqn);
+  if (prim == &ax_prim_scan) return evaluate_scan(t, eqn);
+  if (prim == &ax_prim_broadcast_in_dim) return (has_one(t, eqn->in[0]) || is_aligned(t, eqn)) && copy_number(t, eqn);
+  if (prim == &ax_prim_reshape) return has_one(t, eqn->in[0]) && copy_number(t, eqn);
+  if (prim == &ax_prim_slice) return !t->values[eqn->in[0]].uniform && evaluate(t, eqn, array(type_of(t, eqn->out)));
+  return evaluate_words(t, eqn);
 }
 
-static bool run(const ax_program *program, const value *in, value *out, uint32_t *left) {
+static bool evaluate_program(const ax_program *program, const value *in, value *out, budget *left) {
   trial t = {.program = program, .left = left, .values = ax_calloc((size_t)program->value_count + 1, sizeof t.values[0])};
   bool good = t.values != NULL;
   if (good) memcpy(t.values, in, program->in_count * sizeof in[0]);
-  for (uint32_t e = 0; good && e < program->eqn_count; e++) good = (*left)-- > 1 && try_equation(&t, &program->eqns[e]);
+  for (uint32_t e = 0; good && e < program->eqn_count; e++)
+    good = spend(&left->equations) && evaluate_equation(&t, &program->eqns[e]);
   for (uint32_t k = 0; good && k < program->out_count; k++) out[k] = t.values[program->outs[k]];
   ax_free(t.values);
   return good;
@@ -168,30 +207,29 @@ static bool takes_keys_and_counts(const ax_program *program) {
   return true;
 }
 
-static bool gives_the_same(const ax_program *program, const uint32_t *words, uint32_t *left) {
+static bool agrees_with_threefry(const ax_program *program, const uint32_t *words) {
   const uint64_t key = (uint64_t)words[0] << 32 | words[1], count = (uint64_t)words[2] << 32 | words[3];
+  budget left = of_threefry;
   value in[4], out[2] = {{0}};
   for (int i = 0; i < 4; i++) {
-    in[i] = number(AX_U32);
+    in[i] = number(AX_U32, true);
     memcpy(in[i].data, &words[i], sizeof words[i]);
   }
-  if (!run(program, in, out, left) || !out[0].each || !out[1].each) return false;
+  if (!evaluate_program(program, in, out, &left) || !out[0].uniform || !out[1].uniform) return false;
   uint32_t high, low;
   memcpy(&high, out[0].data, sizeof high), memcpy(&low, out[1].data, sizeof low);
   return ((uint64_t)high << 32 | low) == ax_threefry_bits(key, count);
 }
 
 bool ax_is_threefry(const ax_program *program) {
-  static const uint32_t tried[][4] = {{0, 0, 0, 0},
-                                      {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX},
-                                      {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
-                                      {0xa4093822, 0x299f31d0, 0x082efa98, 0xec4e6c89},
-                                      {0, 42, 0, 1},
-                                      {0x452821e6, 0x38d01377, 0xbe5466cf, 0x34e90c6c}};
+  static const uint32_t keys_and_counts[][4] = {{0, 0, 0, 0}, /* the least, the largest, small ones, and digits of pi */
+                                                {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX},
+                                                {0, 42, 0, 1},
+                                                {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                                                {0xa4093822, 0x299f31d0, 0x082efa98, 0xec4e6c89},
+                                                {0x452821e6, 0x38d01377, 0xbe5466cf, 0x34e90c6c}};
   if (!takes_keys_and_counts(program)) return false;
-  for (uint32_t i = 0; i < AX_COUNT(tried); i++) {
-    uint32_t left = most_equations;
-    if (!gives_the_same(program, tried[i], &left)) return false;
-  }
+  for (uint32_t i = 0; i < AX_COUNT(keys_and_counts); i++)
+    if (!agrees_with_threefry(program, keys_and_counts[i])) return false;
   return true;
 }

@@ -130,7 +130,7 @@ typedef struct ax_compiled {
   bool threaded;    /* worth more threads than the caller's */
   bool late;        /* they are called only when there is work to share */
   bool brief;       /* so short that a wait for a thread without a processor would be most of its time */
-  bool ends_soon;   /* brief, whatever its arguments are, but for what it calls. One that is brief alone has loops of unknown length */
+  bool ends_soon;   /* brief, whatever its arguments are, but for what it calls: there are no loops of unknown length */
   bool in_parts;    /* several threads may share some instruction */
   bool idle_plan;   /* the plan computes nothing and has no effects */
   bool is_constant; /* the results are small, and the same in each run */

@@ -21,15 +21,16 @@ typedef struct ax_flow {
   bool tangents;       /* the question is about derivatives, so primitives with derivatives of their own answer by these */
   bool first_apart;    /* the first step of a scan may be computed apart, so that the carries are those that the second step begins
                           with (control/scan.c) */
-  /* Of lowering: the axes along which devices choose for themselves whether they exchange with each other, as conditions that differ
-     say. In a loop one may then be ahead of the other. */
-  ax_axis_set apart;
+  /* Axes along which devices choose whether to exchange with each other, since a condition around the exchange differs along them. In a
+     loop one may then be ahead of the other. Noted when an equation is first asked about: an answer from the memo adds none, so lowering
+     begins with an empty memo. */
+  ax_axis_set choosing;
   bool failed;         /* there was no memory */
 } ax_flow;
 
 /* Notes that devices that differ along `predicate` choose whether they run the program. */
 static inline void ax_flow_choose(ax_flow *flow, const ax_program *program, ax_axis_set predicate) {
-  if ((program->effects & AX_EFFECT_EXCHANGE) != 0 && (program->named & predicate) != 0) flow->apart |= predicate;
+  if ((program->effects & AX_EFFECT_EXCHANGE) != 0 && (program->named & predicate) != 0) flow->choosing |= predicate;
 }
 
 /* Finds the sets of all values of `program` from those of its inputs; owned by the memo. NULL: no memory. */

@@ -334,6 +334,59 @@ static void random_bits_side_by_side(void **state) {
     }
 }
 
+/* x / (n - i) and x % (n - i), whose divisor is above 0 for each index that there is, and 0 or less in the lanes behind the last: each,
+   and the largest of all, by rows of two. */
+static void try_falling_divisors(int w, ax_dtype dtype, int64_t n) {
+  enum { most_elems = 2 * 600 };
+  static uint64_t x[most_elems], quotients[most_elems], rests[most_elems], largest[2], most_rest[2];
+  ax_arena arena = {0};
+  ax_kernel_code codes[2];
+  const int64_t dims[] = {2, n};
+  const size_t bytes = ax_dtype_bytes(dtype);
+  const uint64_t top = ax_dtype_get(dtype)->kind == AX_KIND_SIGNED ? UINT64_MAX >> (65 - 8 * bytes) : UINT64_MAX >> (64 - 8 * bytes);
+  memset(x, 0, sizeof x);
+  for (int64_t i = 0; i < 2 * n; i++) memcpy((char *)x + i * (int64_t)bytes, &(uint64_t){top - (uint64_t)(i % 5)}, bytes);
+  for (int reduces = 0; reduces < 2; reduces++) {
+    const ax_position at[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = 1, .coef = 1, .dynamic = AX_NONE}};
+    ax_loop_kernel *k = ax_kernel_create(&arena, 2, (uint32_t)reduces, dims);
+    const uint32_t in = ax_kernel_slot(k, dtype, 2, dims), out[] = {ax_kernel_slot(k, dtype, 2 - (uint32_t)reduces, dims),
+                                                                    ax_kernel_slot(k, dtype, 2 - (uint32_t)reduces, dims)};
+    const ax_ex index = ax_kernel_op(k, AX_SCALAR_CONVERT, dtype, ax_kernel_index(k, 1), AX_NONE, AX_NONE),
+                by = ax_kernel_op(k, AX_SCALAR_SUB, dtype, ax_kernel_const(k, dtype, n), index, AX_NONE), number = ax_kernel_load(k, in, at);
+    for (int rest = 0; rest < 2; rest++)
+      ax_kernel_store(k, out[rest], at, ax_kernel_op(k, rest == 1 ? AX_SCALAR_REM : AX_SCALAR_DIV, dtype, number, by, AX_NONE),
+                      reduces == 1 ? AX_SCALAR_MAX : AX_SCALAR_NONE);
+    const ax_loop_kernel *kernel = k;
+    if (ax_jit_compile(jits[w], &kernel, 1, &codes[reduces]) != AX_OK) fail_msg("%s", ax_message());
+  }
+  codes[0]((void *[]){x, quotients, rests}, NULL, 0, 2);
+  codes[1]((void *[]){x, largest, most_rest}, NULL, 0, 2);
+  for (int64_t row = 0; row < 2; row++) {
+    uint64_t most[2] = {0};
+    for (int64_t i = 0; i < n; i++) {
+      const uint64_t number = bits_at(dtype, x, row * n + i), wanted[] = {number / (uint64_t)(n - i), number % (uint64_t)(n - i)},
+                     got[] = {bits_at(dtype, quotients, row * n + i), bits_at(dtype, rests, row * n + i)};
+      for (int rest = 0; rest < 2; rest++) {
+        if (got[rest] != wanted[rest]) fail_msg("%s, %lld, %u bytes: %llu", ax_dtype_name(dtype), (long long)n, widths[w], (unsigned long long)got[rest]);
+        most[rest] = wanted[rest] > most[rest] ? wanted[rest] : most[rest];
+      }
+    }
+    assert_int_equal(bits_at(dtype, largest, row), most[0]);
+    assert_int_equal(bits_at(dtype, most_rest, row), most[1]);
+  }
+  ax_arena_deinit(&arena);
+}
+
+static void falling_divisors(void **state) {
+  static const ax_dtype dtypes[] = {AX_S8, AX_U8, AX_S16, AX_U16, AX_S32, AX_U32, AX_S64, AX_U64};
+  static const int64_t extents[] = {2, 3, 5, 13, 17, 33, 65, 100, 513};
+  (void)state;
+  for (int w = 0; w < width_count; w++)
+    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (size_t n = 0; n < AX_COUNT(extents); n++)
+        if (ax_dtype_bytes(dtypes[d]) > 1 || extents[n] < 120) try_falling_divisors(w, dtypes[d], extents[n]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operations),
@@ -344,6 +397,7 @@ int main(void) {
       cmocka_unit_test(accuracy),
       cmocka_unit_test(one_divisor),
       cmocka_unit_test(random_bits_side_by_side),
+      cmocka_unit_test(falling_divisors),
   };
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

@@ -314,7 +314,7 @@ __attribute__((target("avx2,fma"))) static double multiply_32(volatile float *ou
 /* As functions are computed: by a polynomial of what is left of a rounded quotient, which is scaled by an integer in its exponent, and
    chosen or not. Some vectors at once, of which a step of each waits for the one before: a kernel's wait for nothing, so there are as many
    as keep the units busy, where registers hold them. They begin differently, or the compiler would see that they are the same. */
-enum { mixed_vectors = 8, mixed_short = 6, vectors = 4, mixed_steps = 1000, operations = 12 };
+enum { mixed_vectors = 8, mixed_of_32 = 6, vectors = 4, mixed_steps = 1000, operations = 12 };
 
 __attribute__((target("avx512f"))) static double mix_64(volatile float *out) {
   const __m512 one = _mm512_set1_ps(1), two = _mm512_set1_ps(2), half = _mm512_set1_ps(0.5f), small = _mm512_set1_ps(0.04f);
@@ -337,11 +337,11 @@ __attribute__((target("avx512f"))) static double mix_64(volatile float *out) {
 
 __attribute__((target("avx2,fma"))) static double mix_32(volatile float *out) {
   const __m256 one = _mm256_set1_ps(1), two = _mm256_set1_ps(2), half = _mm256_set1_ps(0.5f), small = _mm256_set1_ps(0.04f);
-  __m256 x[mixed_short];
-  for (int v = 0; v < mixed_short; v++) x[v] = _mm256_set1_ps(0.5f + (float)v);
+  __m256 x[mixed_of_32];
+  for (int v = 0; v < mixed_of_32; v++) x[v] = _mm256_set1_ps(0.5f + (float)v);
   for (int i = 0; i < mixed_steps; i++) {
 #pragma GCC unroll 6
-    for (int v = 0; v < mixed_short; v++) {
+    for (int v = 0; v < mixed_of_32; v++) {
       const __m256 whole = _mm256_round_ps(_mm256_mul_ps(x[v], two), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
       const __m256 rest = _mm256_fnmadd_ps(whole, half, x[v]);
       const __m256 made = _mm256_fmadd_ps(_mm256_fmadd_ps(_mm256_fmadd_ps(rest, small, half), rest, half), rest, one);
@@ -350,8 +350,8 @@ __attribute__((target("avx2,fma"))) static double mix_32(volatile float *out) {
       x[v] = _mm256_min_ps(_mm256_blendv_ps(one, scaled, _mm256_cmp_ps(scaled, two, _CMP_LT_OQ)), two);
     }
   }
-  for (int v = 0; v < mixed_short; v++) *out += _mm256_cvtss_f32(x[v]);
-  return 8.0 * operations * mixed_short * mixed_steps;
+  for (int v = 0; v < mixed_of_32; v++) *out += _mm256_cvtss_f32(x[v]);
+  return 8.0 * operations * mixed_of_32 * mixed_steps;
 }
 
 __attribute__((target("avx512f"))) static double divide_64(volatile float *out) {

@@ -21,7 +21,8 @@
    array that is scanned, without its first dimension.
 
    These layouts are wishes; the equation's cuts are decided when it is bound (operation.c). Cost: an equation is looked at once for
-   each growth of one of its operands or results, and a value grows at most once for each axis. */
+   each growth of one of its operands or results, and a value grows at most once for each axis. Of an equation that holds programs
+   only the pairs of values that have changed are joined. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -386,7 +387,8 @@ static region *region_of(propagation *g, flow *f, uint32_t index) {
   return r;
 }
 
-/* Joins what has changed. A pair that does so again waits for the next time, for which the equation is queued, if it is behind. */
+/* Joins the pairs of which a value has changed. If that changes a value of one that was joined earlier in this pass, its bit stays set,
+   and the change has queued the equation again. */
 static void join_region(propagation *g, flow *f, uint32_t index) {
   region *r = region_of(g, f, index);
   for (uint32_t word = 0; !ax_failed() && word <= r->count / 64; word++)

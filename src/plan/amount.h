@@ -13,7 +13,7 @@ typedef struct ax_amount {
   /* Nanoseconds of all but products' flops, on one core of the kind that times of plans were fitted on, roughly, the bytes at hand;
      and those of them that divisions and roots take, of which processors make more or fewer beside what else they compute. */
   double core_ns, dividing_ns;
-  double turning_ns; /* and of moving lines of caches in another order than as they lie, which no unit's speed changes */
+  double turning_ns; /* and those of moving lines of caches in another order than as they lie, which a faster core does not shorten */
 } ax_amount;
 
 /* Seconds of core_ns on a core that takes so many times as long to compute, and to divide. */

@@ -62,7 +62,7 @@ static ax_ex of_one_bool(ax_scalar op, ax_ex number, bool value, ax_ex other) {
   return value == (op == AX_SCALAR_AND) ? other : number;
 }
 
-/* An integer that was converted from another before: from that one, if it had all digits in between. */
+/* An integer that was converted from another before: from that one, if the dtype between has as many bits as the result or more. */
 static ax_ex converted_twice(ax_loop_kernel *kernel, ax_dtype dtype, const ax_expr *between) {
   if (between->op != AX_SCALAR_CONVERT || dtype == AX_BOOL || between->dtype == AX_BOOL) return AX_NONE;
   const ax_dtype from = kernel->exprs[between->arg[0]].dtype;
@@ -232,8 +232,9 @@ static bool is_not(const ax_loop_kernel *kernel, ax_ex node, ax_ex *x, int64_t n
   return expr->op == AX_SCALAR_NE && is_number(kernel, expr->arg[1], number);
 }
 
-/* Whether one asks if the sign of x is not 1, where x is not negative, and the other if x is not 0. */
-static bool exclude(const ax_loop_kernel *kernel, ax_ex no_sign, ax_ex nonzero) {
+/* Whether one asks if the sign of x is not 1, where x is not negative, and the other if x is not 0, as JAX's // does where it rounds
+   down: both never hold. */
+static bool contradict(const ax_loop_kernel *kernel, ax_ex no_sign, ax_ex nonzero) {
   ax_ex sign, x;
   if (!is_not(kernel, no_sign, &sign, 1) || !is_not(kernel, nonzero, &x, 0) || !is_op(kernel, sign, AX_SCALAR_SIGN, x)) return false;
   const ax_integers range = ax_kernel_range(kernel, x);
@@ -357,7 +358,7 @@ ax_ex ax_kernel_known(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, cons
   if (from != AX_BOOL) return ax_is_exact(from) ? of_integers(kernel, op, dtype, arg) : AX_NONE;
   if (dtype != AX_BOOL) return AX_NONE;
   if (op == AX_SCALAR_AND && !a.is && !b.is) {
-    if (exclude(kernel, arg[0], arg[1]) || exclude(kernel, arg[1], arg[0])) return ax_kernel_const(kernel, AX_BOOL, 0);
+    if (contradict(kernel, arg[0], arg[1]) || contradict(kernel, arg[1], arg[0])) return ax_kernel_const(kernel, AX_BOOL, 0);
     const ax_ex one = inside_bounds(kernel, arg[0], arg[1]);
     return one != AX_NONE ? one : inside_bounds(kernel, arg[1], arg[0]);
   }

@@ -367,10 +367,10 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
 
 /* --- The plan --- */
 
-/* Messages may put each device at a different place of the program, and so may exchanges that some do not take part in, in a loop: they
+/* Messages may put each device at a different place of the program. So may loops in which devices choose whether to exchange, as exchanges
    are matched by count. If one device computed a value for all, it could be waiting for a device that waits for that value. So each
    device computes its own. */
-static ax_status find_apart(ax_lower *lower, const ax_program *program, const uint32_t *in) {
+static ax_status find_diverging(ax_lower *lower, const ax_program *program, const uint32_t *in) {
   ax_plan *plan = lower->plan;
   lower->diverging = (program->effects & AX_EFFECT_MESSAGE) != 0 ? ax_all_axes(&plan->mesh) : 0;
   if (lower->diverging != 0 || (program->effects & AX_EFFECT_EXCHANGE) == 0) return AX_OK;
@@ -378,7 +378,7 @@ static ax_status find_apart(ax_lower *lower, const ax_program *program, const ui
   if (axes == NULL) return ax_out_of_memory(program->in_count * sizeof axes[0]);
   for (uint32_t i = 0; i < program->in_count; i++) axes[i] = plan->buffers[in[i]].axes;
   if (ax_flow_program(lower->flow, program, axes) == NULL) return ax_out_of_memory(0);
-  lower->diverging = lower->flow->apart;
+  lower->diverging = lower->flow->choosing;
   return AX_OK;
 }
 
@@ -447,7 +447,7 @@ static ax_status build(ax_plan *plan, ax_lower *lower, const ax_axis_set *in_axe
   if (plan->in == NULL || plan->out == NULL || plan->out_axes == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count; i++)
     AX_TRY(add_input(plan, i, in_axes != NULL ? in_axes[i] : ax_spread_differs(&program->types[i].spread)));
-  AX_TRY(find_apart(lower, program, plan->in));
+  AX_TRY(find_diverging(lower, program, plan->in));
   AX_TRY(ax_lower_program(lower, program, plan->in, plan->out));
   lower->diverging = 0;
   lower->program = program; /* the copies' */

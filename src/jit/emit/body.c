@@ -186,11 +186,12 @@ static bool divides_integers(const ax_expr *expr) {
   return (expr->op == AX_SCALAR_DIV || expr->op == AX_SCALAR_REM) && ax_is_exact(expr->dtype) && expr->dtype != AX_BOOL;
 }
 
-/* The quotient of the same two, if it stands before the node and is computed in the same loop. */
+/* The quotient of the same two, if it stands shortly before the node, as in JAX's //. It has been computed then, in the same loop and for
+   the same instance, since it depends on the same loops. NULL: there is none. */
 static LLVMValueRef quotient_before(ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_nest_schedule *s = nest->schedule;
   const ax_expr *rest = &s->kernel->exprs[node];
-  for (ax_ex e = node; e-- > 0;) {
+  for (ax_ex e = node, left = 32; e-- > 0 && left > 0; left--) {
     const ax_expr *expr = &s->kernel->exprs[e];
     if (expr->op == AX_SCALAR_DIV && s->live[e] && s->deps[e] == s->deps[node] && expr->arg[0] == rest->arg[0] && expr->arg[1] == rest->arg[1])
       return *value_at(nest, e, instance);
@@ -198,15 +199,15 @@ static LLVMValueRef quotient_before(ax_nest *nest, ax_ex node, uint32_t instance
   return NULL;
 }
 
-/* A division takes as long as all around it: a rest takes the quotient that is there, and what divides by numbers that are above 0, as
-   their range says, asks no more. */
+/* A remainder reuses the quotient of the same operands. A divisor that is known to be positive needs no test for 0 and -1, where it is
+   one number: lanes beyond the end of a row, which are computed and not stored, are not in its range. */
 static LLVMValueRef divide_integers(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   const ax_integers by = ax_kernel_range(nest->schedule->kernel, expr->arg[1]);
   LLVMBuilderRef b = nest->cg.builder;
   LLVMValueRef x = ax_nest_value(nest, expr->arg[0], instance, lanes), y = ax_nest_value(nest, expr->arg[1], instance, lanes);
   LLVMValueRef quotient = expr->op == AX_SCALAR_REM ? quotient_before(nest, node, instance) : NULL;
-  if (quotient == NULL) quotient = ax_cg_integer_div(&nest->cg, expr->dtype, x, y, by.is && by.low > 0, lanes);
+  if (quotient == NULL) quotient = ax_cg_integer_div(&nest->cg, expr->dtype, x, y, lanes == 1 && by.is && by.low > 0, lanes);
   return expr->op == AX_SCALAR_DIV ? quotient : LLVMBuildSub(b, x, LLVMBuildMul(b, quotient, y, ""), "");
 }
 

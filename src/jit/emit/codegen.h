@@ -90,7 +90,8 @@ LLVMValueRef ax_cg_from_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype d
 LLVMValueRef ax_cg_smaller(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef x, LLVMValueRef y, uint32_t lanes);
 
 /* --- integer.c: division and powers --- */
-/* Truncates; x/0 has all bits set; the most negative number by -1 is itself. positive: b is known to be 1 or more. */
+/* Truncates; x/0 has all bits set; the most negative number by -1 is itself. positive: b is 1 or more in each lane, or the result is
+   undefined, and the process may end. */
 LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, bool positive, uint32_t lanes);
 LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef base, LLVMValueRef exponent,
                                uint32_t lanes);

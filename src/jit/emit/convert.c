@@ -141,9 +141,9 @@ static LLVMValueRef int_to_sticky(const ax_codegen *cg, ax_dtype from, LLVMValue
 
 /* --- By kind --- */
 
-/* One integer, in a register of 16 bytes, to f32 or f64. The processor's instruction for one keeps the rest of the register that it
-   writes, and so waits for what was in that before, which another chain of operations may be making. NULL: there is no other
-   instruction. */
+/* One integer to f32 or f64, by the instruction for vectors of 16 bytes (cvtdq2ps). That for one number (cvtsi2ss) keeps the rest of the
+   register that it writes, and so waits for what was in that before, which another chain of operations may be making. NULL: there is
+   none for vectors. */
 static LLVMValueRef one_int_to_float(const ax_codegen *cg, bool is_signed, LLVMValueRef value, ax_dtype to) {
 #if defined(__x86_64__)
   LLVMBuilderRef b = cg->builder;

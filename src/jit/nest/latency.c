@@ -22,7 +22,7 @@ enum {
   ahead = 64,          /* instructions that wait in the processor's scheduler */
   short_body = 12,     /* beside so many instructions those of the loop do not count */
   units = 2,
-  threefry = 77 /* instructions of random bits */
+  threefry = 77, threefry_latency = 100 /* instructions of random bits, and cycles: 20 rounds of two that wait for each other, and keys */
 };
 
 typedef struct cost {
@@ -47,7 +47,7 @@ static cost operation(const ax_nest_schedule *s, const ax_expr *expr) {
   const cost round = in_f16(s, expr) ? (cost){0} : rounding(expr->dtype);
   if (expr->op >= AX_LEAF_CONST && expr->op != AX_LEAF_LOAD) return (cost){0};
   if (expr->op == AX_LEAF_LOAD) return (cost){1, 5};
-  if (expr->op == AX_SCALAR_THREEFRY) return (cost){threefry, 100};
+  if (expr->op == AX_SCALAR_THREEFRY) return (cost){threefry, threefry_latency};
   if (is_root(expr->op) || expr->op == AX_SCALAR_DIV) return plus((cost){8, 16}, round);
   if (ax_scalar_is_function(expr->op)) return plus((cost){15, 50}, round); /* of narrow floats, in line; others are calls */
   if (!ax_is_float(expr->dtype)) return expr->op == AX_SCALAR_MUL ? (cost){2, 10} : (cost){1, 1};
@@ -120,7 +120,7 @@ static uint32_t most_registers(const ax_nest_schedule *s, uint32_t *last, uint32
   return most;
 }
 
-static uint32_t random_bits(const ax_nest_schedule *s) {
+static uint32_t count_draws(const ax_nest_schedule *s) {
   uint32_t count = 0;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) count += s->live[id] && s->kernel->exprs[id].op == AX_SCALAR_THREEFRY;
   return count;
@@ -144,13 +144,14 @@ ax_status ax_nest_schedule_choose_abreast(const ax_nest_schedule *s, ax_arena *a
   const uint32_t nodes = s->kernel->expr_count, in_all = s->vector_bytes == 64 ? 32 : 16;
   *out = 1;
   const int64_t vectors = s->work / s->lanes;
-  const uint32_t draws = random_bits(s);
-  if (vectors < least_vectors || (has_calls(s) && draws == 0)) return AX_OK; /* random bits are long enough to bring it back */
+  const uint32_t draws = count_draws(s);
+  if (vectors < least_vectors || (has_calls(s) && draws == 0)) return AX_OK; /* random bits take so long that it pays beside calls, too */
   uint32_t *by_node = ax_arena_alloc(arena, 2 * (size_t)nodes * sizeof *by_node);
   if (by_node == NULL) return ax_out_of_memory(2 * (size_t)nodes * sizeof *by_node);
   const cost vector = of_vector(s, by_node);
   const uint32_t held = most_registers(s, by_node, by_node + nodes), stored = vector.instructions + s->kernel->store_count;
   const bool by_chain = waits(vector);
+  /* Of random bits twice as many nodes: each takes as long as tens of others. */
   const uint32_t weight = nodes - contracted(s->kernel) + draws * (threefry - 1),
                  most = (vectors < many_vectors ? few_nodes : many_nodes) * (1 + draws);
   while (*out < vectors_at_most && (by_chain ? *out * vector.instructions < units * vector.latency : *out * stored < short_body) &&
