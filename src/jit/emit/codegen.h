@@ -85,9 +85,9 @@ LLVMValueRef ax_cg_to_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dty
 LLVMValueRef ax_cg_from_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 
 /* --- extremes.c --- */
-/* The smaller of two floats, AX_F32 or AX_F64: NaN if either is, and -0 is less than +0. NULL: there is no such instruction for so many lanes,
-   or one is a constant, of which LLVM's own way is short. */
-LLVMValueRef ax_cg_smaller(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef x, LLVMValueRef y, uint32_t lanes);
+/* The smaller or the larger of two floats, AX_F32 or AX_F64: NaN if either is, and -0 is less than +0. NULL: there is no such instruction for
+   so many lanes, or one is a constant, of which LLVM's own way is short. */
+LLVMValueRef ax_cg_extreme(const ax_codegen *cg, ax_dtype dtype, bool larger, LLVMValueRef x, LLVMValueRef y, uint32_t lanes);
 
 /* --- integer.c: division and powers --- */
 /* Truncates; x/0 has all bits set; the most negative number by -1 is itself. positive: b is 1 or more in each lane, or the result is

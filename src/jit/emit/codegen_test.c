@@ -325,11 +325,11 @@ static void the_smaller_of_two(void **state) {
   GIVE(1, float, -0.0f, 0.0f, 1.0f, NAN);
   GIVE(2, float, -INFINITY, 3.0f, 0.0f, -2.0f);
   LLVMValueRef x = load_floats(0), y = load_floats(1), z = load_floats(2), constant = ax_cg_number(&cg, AX_F32, lanes, 1);
-  LLVMValueRef xy = ax_cg_smaller(&cg, AX_F32, x, y, lanes);
-  assert_null(ax_cg_smaller(&cg, AX_F32, x, constant, lanes));
+  LLVMValueRef xy = ax_cg_extreme(&cg, AX_F32, false, x, y, lanes);
+  assert_null(ax_cg_extreme(&cg, AX_F32, false, x, constant, lanes));
   if (xy == NULL) return; /* no such instruction */
   store(made, xy);
-  store(made + 1, ax_cg_smaller(&cg, AX_F32, y, z, lanes));
+  store(made + 1, ax_cg_extreme(&cg, AX_F32, false, y, z, lanes));
   call();
   EXPECT(made, float, -0.0f, -0.0f, NAN, NAN);
   EXPECT(made + 1, float, -INFINITY, 0.0f, 0.0f, -NAN);

@@ -30,27 +30,30 @@ static LLVMValueRef in_register(const ax_codegen *cg, LLVMValueRef x, uint32_t l
   return LLVMBuildInsertElement(cg->builder, LLVMGetPoison(LLVMVectorType(LLVMTypeOf(x), is_double ? 2 : 4)), x, ax_cg_i64(cg, 0), "");
 }
 
-LLVMValueRef ax_cg_smaller(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef x, LLVMValueRef y, uint32_t lanes) {
+LLVMValueRef ax_cg_extreme(const ax_codegen *cg, ax_dtype dtype, bool larger, LLVMValueRef x, LLVMValueRef y, uint32_t lanes) {
   enum { rounding_as_set = 4 };
   const bool is_double = dtype == AX_F64;
   const instruction min = of_registers(cg, is_double, lanes);
   if (min.name == NULL || LLVMIsConstant(x) || LLVMIsConstant(y)) return NULL;
   LLVMBuilderRef b = cg->builder;
-  LLVMTypeRef type = LLVMTypeOf(x), words = ax_cg_int(cg, is_double ? 64 : 32, lanes);
+  if (larger) x = LLVMBuildFNeg(b, x, ""), y = LLVMBuildFNeg(b, y, "");
+  const uint32_t in_all = lanes > 1 ? lanes : is_double ? 2 : 4; /* one element stays in its register, as to move it takes long */
+  LLVMTypeRef words = ax_cg_int(cg, is_double ? 64 : 32, in_all);
   LLVMValueRef both[2], args[] = {in_register(cg, x, lanes, is_double), in_register(cg, y, lanes, is_double),
                                   LLVMConstInt(ax_cg_int(cg, 32, 1), rounding_as_set, false)};
   for (int i = 0; i < 2; i++) {
     LLVMValueRef turned[] = {args[i], args[1 - i], args[2]}, made = ax_cg_intrinsic(cg, min.name, NULL, 0, turned, min.rounds ? 3 : 2);
-    if (lanes == 1) made = LLVMBuildExtractElement(b, made, ax_cg_i64(cg, 0), "");
     both[i] = LLVMBuildCast(b, LLVMBitCast, made, words, "");
   }
-  return LLVMBuildCast(b, LLVMBitCast, LLVMBuildOr(b, both[0], both[1], ""), type, "");
+  LLVMValueRef made = LLVMBuildCast(b, LLVMBitCast, LLVMBuildOr(b, both[0], both[1], ""), LLVMTypeOf(args[0]), "");
+  if (larger) made = LLVMBuildFNeg(b, made, "");
+  return lanes > 1 ? made : LLVMBuildExtractElement(b, made, ax_cg_i64(cg, 0), "");
 }
 
 #else
 
-LLVMValueRef ax_cg_smaller(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef x, LLVMValueRef y, uint32_t lanes) {
-  (void)cg, (void)dtype, (void)x, (void)y, (void)lanes;
+LLVMValueRef ax_cg_extreme(const ax_codegen *cg, ax_dtype dtype, bool larger, LLVMValueRef x, LLVMValueRef y, uint32_t lanes) {
+  (void)cg, (void)dtype, (void)x, (void)y, (void)larger, (void)lanes;
   return NULL;
 }
 

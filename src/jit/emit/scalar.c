@@ -116,14 +116,9 @@ static LLVMValueRef half_extreme(const op *o, LLVMRealPredicate taken, LLVMOpcod
 
 static bool holds_f16(const op *o) { return o->cg->f16 && o->dtype == AX_F16 && !o->widened; }
 
-/* The larger is the smaller of both negated, negated. NULL: there is no instruction for it. */
+/* NULL: there is no instruction for it. */
 static LLVMValueRef by_instruction(const op *o, bool larger) {
-  LLVMBuilderRef b = o->cg->builder;
-  LLVMValueRef x = o->args[0], y = o->args[1];
-  if (o->kind != AX_KIND_FLOAT) return NULL;
-  if (larger) x = LLVMBuildFNeg(b, x, ""), y = LLVMBuildFNeg(b, y, "");
-  const LLVMValueRef less = ax_cg_smaller(o->cg, computed(o), x, y, o->lanes);
-  return less != NULL && larger ? LLVMBuildFNeg(b, less, "") : less;
+  return o->kind == AX_KIND_FLOAT ? ax_cg_extreme(o->cg, computed(o), larger, o->args[0], o->args[1], o->lanes) : NULL;
 }
 
 static LLVMValueRef emit_max(const op *o) {
