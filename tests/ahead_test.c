@@ -107,14 +107,14 @@ static void try_choice(const choice *k, uint32_t workers) {
     for (int i = 0; i < elems; i++) c[d][i] = wanted[d][i] = (int32_t)(7 * d) + 11 * i + 1;
   assert_true(count_by_hand(k, wanted));
   snprintf(mesh, sizeof mesh, "i=%u", k->devices);
-  const ax_type type = TEST_TYPE(AX_S32, (int64_t)k->devices * elems), one = TEST_TYPE(AX_S32, (int64_t)k->devices * elems);
+  const ax_type type = TEST_TYPE(AX_S32, (int64_t)k->devices * elems);
   ax_program *program = test_trace_map(
       &(test_map){.mesh = mesh, .in_specs = {"i"}, .out_specs = {"i"}, .body = on_device, .unchecked = true, .context = (void *)k},
       &type);
   const ax_mesh all = {1, {{.name = "i", .size = k->devices}}};
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
   TEST_OK(ax_compile(runtime, program, NULL, &e));
-  TEST_OK(ax_device_put_data(runtime, &all, "i", &one, c, &x));
+  TEST_OK(ax_device_put_data(runtime, &all, "i", &type, c, &x));
   for (int again = 0; again < 3; again++) {
     TEST_OK(ax_run(e, &x, &y));
     TEST_OK((ax_array_read)(y, AX_S32, c, (size_t)k->devices * sizeof c[0]));

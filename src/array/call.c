@@ -362,9 +362,8 @@ typedef enum manner { AT_ONCE, LATER, TOGETHER } manner; /* TOGETHER: later, as 
 /* As far as can be told: by its plan, and where that has loops of unknown length by its last run. */
 static bool is_short(ax_executable *e) {
   enum { nanoseconds = 1000000 };
-  if (e->compiled.ends_soon) return true;
-  const int64_t took = e->compiled.brief ? atomic_load_explicit(&e->took, memory_order_relaxed) : 0;
-  return took > 0 && took < nanoseconds;
+  const int64_t took = atomic_load_explicit(&e->took, memory_order_relaxed);
+  return e->compiled.ends_soon || (took > 0 && took < nanoseconds);
 }
 
 static ax_status start(ax_run_call *call, manner how, ax_pending **pending) {

@@ -145,27 +145,34 @@ static bool take_constant(trial *t, const ax_eqn *eqn) {
   return v.known;
 }
 
-static bool evaluate_call(trial *t, const ax_eqn *eqn) {
+/* The equation's operands; ax_free. NULL: no memory. */
+static value *operands_of(const trial *t, const ax_eqn *eqn) {
   value *in = ax_calloc((size_t)eqn->in_count + 1, sizeof in[0]);
-  if (in == NULL) return false;
-  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = t->values[eqn->in[i]];
-  const bool good = evaluate_program(((const ax_closed_call_params *)eqn->params)->body, in, &t->values[eqn->out], t->left);
+  for (uint32_t i = 0; in != NULL && i < eqn->in_count; i++) in[i] = t->values[eqn->in[i]];
+  return in;
+}
+
+static bool evaluate_call(trial *t, const ax_eqn *eqn) {
+  value *in = operands_of(t, eqn);
+  const bool good =
+      in != NULL && evaluate_program(((const ax_closed_call_params *)eqn->params)->body, in, &t->values[eqn->out], t->left);
   ax_free(in);
   return good;
 }
 
 static bool evaluate_scan(trial *t, const ax_eqn *eqn) {
   const ax_scan_params *p = eqn->params;
-  const int64_t carried = p->num_consts + p->num_carry;
-  if (carried != eqn->in_count || p->num_carry != eqn->out_count || p->length > most_steps) return false;
-  value *in = ax_calloc((size_t)carried + 1, sizeof in[0]), *out = &t->values[eqn->out];
-  bool good = in != NULL;
-  for (int64_t i = 0; good && i < carried; i++) in[i] = t->values[eqn->in[i]];
+  if (p->num_consts + p->num_carry != eqn->in_count || p->num_carry != eqn->out_count || p->length > most_steps) return false;
+  value *in = operands_of(t, eqn), *out = &t->values[eqn->out];
+  if (in == NULL) return false;
+  value *carries = in + p->num_consts;
+  const size_t bytes = eqn->out_count * sizeof out[0];
+  bool good = true;
+  memcpy(out, carries, bytes);
   for (int64_t step = 0; good && step < p->length; step++) {
+    memcpy(carries, out, bytes);
     good = evaluate_program(p->body, in, out, t->left);
-    memcpy(in + p->num_consts, out, (size_t)p->num_carry * sizeof out[0]);
   }
-  if (good) memcpy(out, in + p->num_consts, (size_t)p->num_carry * sizeof out[0]);
   ax_free(in);
   return good;
 }

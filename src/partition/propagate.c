@@ -312,7 +312,7 @@ static void join_map(propagation *g, flow *f, const ax_eqn *eqn) {
     join_blocks(g, f, eqn->out + k, ax_spec_on(g->p, f->s, &params->mesh, &params->out_specs.v[k]), body, body->program->outs[k]);
 }
 
-/* v is around the equation, w in its program: as their link says. */
+/* Adds the pair, if the link says that both are one value, or that w has slices of v. */
 static void pair_linked(region *r, flow *f, uint32_t v, flow *body, uint32_t w, ax_region_link_how how) {
   if (how == AX_LINK_SAME || how == AX_LINK_SLICE) r->pairs[r->count++] = (pair){f, body, v, w, how == AX_LINK_SLICE};
 }
@@ -365,13 +365,16 @@ static bool make_room(propagation *g, const ax_eqn *eqn, region *r) {
 static void begin_region(propagation *g, flow *f, const ax_eqn *eqn, region *r) {
   flow *body;
   if (!make_room(g, eqn, r)) return;
-  for (int looks = 0; looks < 2; looks++)
-    for (uint32_t p = 0; p < ax_region_link_programs(eqn); p++) {
-      if (looks == 1 && ax_region_link_gives(eqn, p)) continue;
-      if ((body = flow_of(g, f->s, ax_eqn_program(eqn, p))) == NULL) return;
-      if (looks == 1) pair_looked_at(r, f, eqn, p, body);
-      else pair_inputs(r, f, eqn, p, body), pair_outputs(r, f, eqn, p, body);
-    }
+  for (uint32_t p = 0; p < ax_region_link_programs(eqn); p++) {
+    if ((body = flow_of(g, f->s, ax_eqn_program(eqn, p))) == NULL) return;
+    pair_inputs(r, f, eqn, p, body);
+    pair_outputs(r, f, eqn, p, body);
+  }
+  for (uint32_t p = 0; p < ax_region_link_programs(eqn); p++) {
+    if (ax_region_link_gives(eqn, p)) continue;
+    if ((body = flow_of(g, f->s, ax_eqn_program(eqn, p))) == NULL) return;
+    pair_looked_at(r, f, eqn, p, body);
+  }
   for (uint32_t i = 0; i < r->count && !ax_failed(); i++) {
     r->changed[i / 64] |= UINT64_C(1) << i % 64;
     note_place(g, r, i, r->pairs[i].of_v, r->pairs[i].v);

@@ -337,23 +337,30 @@ static ax_status lower_eqn(ax_lower *lower, const ax_eqn *eqn, uint32_t *map, ui
   return options->check != 0 ? ax_lower_checks(lower, eqn, first, in, out) : AX_OK;
 }
 
+/* The axes along which the program's values differ, given as these buffers. NULL: no memory. */
+static const ax_axis_set *differs_of(ax_lower *lower, const ax_program *program, const uint32_t *in) {
+  ax_plan *plan = lower->plan;
+  ax_axis_set *axes = ax_arena_alloc(&plan->drafts, program->in_count * sizeof axes[0]);
+  if (axes == NULL) return NULL;
+  for (uint32_t i = 0; i < program->in_count; i++) axes[i] = plan->buffers[in[i]].axes;
+  return ax_flow_program(lower->flow, program, axes);
+}
+
 ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uint32_t *in, uint32_t *out) {
   ax_plan *plan = lower->plan;
   ax_lower saved = *lower;
   uint32_t *map = ax_arena_alloc(&plan->drafts, program->value_count * sizeof map[0]);
   uint32_t *operands = ax_arena_alloc(&plan->drafts, ax_most_operands(program) * sizeof operands[0]);
-  ax_axis_set *axes = ax_arena_alloc(&plan->drafts, program->in_count * sizeof axes[0]);
   const ax_eqn **made_by = ax_arena_alloc(&plan->drafts, program->value_count * sizeof(ax_eqn *));
-  if (map == NULL || operands == NULL || axes == NULL || made_by == NULL) return ax_out_of_memory(0);
+  if (map == NULL || operands == NULL || made_by == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count; i++) {
     map[i] = in[i];
     made_by[i] = NULL;
-    axes[i] = plan->buffers[in[i]].axes;
   }
   lower->program = program;
   lower->map = map;
   lower->made_by = made_by;
-  lower->differs = ax_flow_program(lower->flow, program, axes);
+  lower->differs = differs_of(lower, program, in);
   if (lower->differs == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->eqn_count; i++) AX_TRY(lower_eqn(lower, &program->eqns[i], map, operands));
   for (uint32_t i = 0; i < program->out_count; i++) out[i] = map[program->outs[i]];
@@ -371,13 +378,9 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
    are matched by count. If one device computed a value for all, it could be waiting for a device that waits for that value. So each
    device computes its own. */
 static ax_status find_diverging(ax_lower *lower, const ax_program *program, const uint32_t *in) {
-  ax_plan *plan = lower->plan;
-  lower->diverging = (program->effects & AX_EFFECT_MESSAGE) != 0 ? ax_all_axes(&plan->mesh) : 0;
+  lower->diverging = (program->effects & AX_EFFECT_MESSAGE) != 0 ? ax_all_axes(&lower->plan->mesh) : 0;
   if (lower->diverging != 0 || (program->effects & AX_EFFECT_EXCHANGE) == 0) return AX_OK;
-  ax_axis_set *axes = ax_arena_alloc(&plan->drafts, program->in_count * sizeof axes[0]);
-  if (axes == NULL) return ax_out_of_memory(program->in_count * sizeof axes[0]);
-  for (uint32_t i = 0; i < program->in_count; i++) axes[i] = plan->buffers[in[i]].axes;
-  if (ax_flow_program(lower->flow, program, axes) == NULL) return ax_out_of_memory(0);
+  if (differs_of(lower, program, in) == NULL) return ax_out_of_memory(0);
   lower->diverging = lower->flow->choosing;
   return AX_OK;
 }

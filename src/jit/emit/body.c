@@ -200,15 +200,16 @@ static LLVMValueRef quotient_before(ax_nest *nest, ax_ex node, uint32_t instance
 }
 
 /* A remainder reuses the quotient of the same operands. A divisor that is known to be positive needs no test for 0 and -1, where it is
-   one number: lanes beyond the end of a row, which are computed and not stored, are not in its range. */
+   one number: lanes beyond the end of a row, which are computed and not stored, are not in its range. NULL: it is a division as any. */
 static LLVMValueRef divide_integers(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   const ax_integers by = ax_kernel_range(nest->schedule->kernel, expr->arg[1]);
-  LLVMBuilderRef b = nest->cg.builder;
-  LLVMValueRef x = ax_nest_value(nest, expr->arg[0], instance, lanes), y = ax_nest_value(nest, expr->arg[1], instance, lanes);
+  const bool positive = lanes == 1 && by.is && by.low > 0;
   LLVMValueRef quotient = expr->op == AX_SCALAR_REM ? quotient_before(nest, node, instance) : NULL;
-  if (quotient == NULL) quotient = ax_cg_integer_div(&nest->cg, expr->dtype, x, y, lanes == 1 && by.is && by.low > 0, lanes);
-  return expr->op == AX_SCALAR_DIV ? quotient : LLVMBuildSub(b, x, LLVMBuildMul(b, quotient, y, ""), "");
+  if (quotient == NULL && !positive) return NULL;
+  LLVMValueRef x = ax_nest_value(nest, expr->arg[0], instance, lanes), y = ax_nest_value(nest, expr->arg[1], instance, lanes);
+  if (quotient == NULL) quotient = ax_cg_integer_div(&nest->cg, expr->dtype, x, y, positive, lanes);
+  return expr->op == AX_SCALAR_DIV ? quotient : ax_cg_integer_rest(&nest->cg, x, y, quotient);
 }
 
 static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
@@ -218,7 +219,8 @@ static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   ax_guard_state decided = expr->op == AX_SCALAR_SELECT ? ax_nest_known(nest, expr->arg[0], instance) : AX_KNOWN_NOT;
   if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
   if (divides_many(nest->schedule, node)) return divide(nest, expr, instance);
-  if (divides_integers(expr)) return divide_integers(nest, node, instance, lanes);
+  LLVMValueRef divided = divides_integers(expr) ? divide_integers(nest, node, instance, lanes) : NULL;
+  if (divided != NULL) return divided;
   if (converts_indices(nest, expr)) return converted_indices(nest, expr, instance);
   const int product = ax_expr_contracted(expr);
   if (product >= 0 && has_fma(nest->cg.vector_bytes)) return fused(nest, expr, product, instance, lanes);

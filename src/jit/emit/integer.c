@@ -101,6 +101,10 @@ LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRe
   return LLVMBuildSelect(builder, by_zero, ones, divide(cg, dtype, a, safe, lanes), "");
 }
 
+LLVMValueRef ax_cg_integer_rest(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, LLVMValueRef quotient) {
+  return LLVMBuildSub(cg->builder, a, LLVMBuildMul(cg->builder, quotient, b, ""), "");
+}
+
 static LLVMValueRef bit_set(const ax_codegen *cg, LLVMValueRef value, LLVMValueRef one) {
   return LLVMBuildICmp(cg->builder, LLVMIntNE, LLVMBuildAnd(cg->builder, value, one, ""),
                        LLVMConstNull(LLVMTypeOf(value)), "");

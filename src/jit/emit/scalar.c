@@ -91,7 +91,7 @@ static LLVMValueRef emit_rem(const op *o) {
     return flushed(o, LLVMBuildFRem(b, x, y, ""));
   }
   LLVMValueRef quotient = ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], false, o->lanes);
-  return LLVMBuildSub(b, o->args[0], LLVMBuildMul(b, quotient, o->args[1], ""), "");
+  return ax_cg_integer_rest(o->cg, o->args[0], o->args[1], quotient);
 }
 
 /* llvm.maximum: NaN if either is, and -0 is less than +0. */

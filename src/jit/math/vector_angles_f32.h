@@ -86,16 +86,12 @@ static inline f64s f64_large_quarter(f64s size, f64s *n) {
 }
 
 static AX_BESIDE f32s f32_tan_large(f32s x, f32s result) {
-  const f32s most = f32_all(131072.0f), size = f32_sized(x), zero = f32_all(0);
-  const f32_mask finite = f32_less(size, f32_all(__builtin_inff()));
-  const f32s reach = f32_pick(finite, size, zero);
-  const f32_mask is_large = f32_less(most, reach);
-  const f32s large = f32_pick(is_large, size, most);
-  result = f32_pick(finite, result, x - x);
-  if (!f32_any_less(most, reach)) return result;
+  const f32_large_lanes large = f32_find_large(x, result);
+  if (!large.any) return large.result;
+  const f32s size = f32_sized(large.x);
   f64s n_low, n_high;
-  const f64s low = f64_large_quarter(f64_low(large), &n_low), high = f64_large_quarter(f64_high(large), &n_high);
-  return f32_pick(is_large, f32_turned_by(f32_tangent(f32_join(low, high), f32_join(n_low, n_high)), x), result);
+  const f64s low = f64_large_quarter(f64_low(size), &n_low), high = f64_large_quarter(f64_high(size), &n_high);
+  return f32_pick(large.are, f32_turned_by(f32_tangent(f32_join(low, high), f32_join(n_low, n_high)), x), large.result);
 }
 
 static f32s f32_tan(f32s x) {

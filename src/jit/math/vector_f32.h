@@ -220,20 +220,29 @@ static inline f64s f64_large_angle(f64s x, const int of_cosine) {
   return f64_pick(f64_equal(n, f64_all(0)), angle, -angle);
 }
 
-/* Infinities have no sine. Lanes too large for the above are reduced by a table. Which they are does not depend on their
-   neighbours. */
-static AX_BESIDE f32s f32_large(f32s x, f32s result, int of_cosine) {
-  const f32s most = f32_all(131072.0f), size = f32_sized(x), zero = f32_all(0);
+/* Lanes too large for the above, which are reduced by a table: 2^17 stands in the others' places. Which they are does not depend on
+   their neighbours. Infinities are none of them; they have no sine. */
+typedef struct f32_large_lanes {
+  f32s x, result; /* result: of the others */
+  f32_mask are;
+  int any;
+} f32_large_lanes;
+
+static inline f32_large_lanes f32_find_large(f32s x, f32s result) {
+  const f32s most = f32_all(131072.0f), size = f32_sized(x);
   const f32_mask finite = f32_less(size, f32_all(__builtin_inff()));
-  const f32s reach = f32_pick(finite, size, zero);
-  const f32_mask is_large = f32_less(most, reach);
-  const f32s large = f32_pick(is_large, x, most);
-  result = f32_pick(finite, result, x - x);
-  if (!f32_any_less(most, reach)) return result;
-  const f64s low = f64_low(large), high = f64_high(large);
+  const f32s reach = f32_keep(finite, size);
+  const f32_mask are = f32_less(most, reach);
+  return (f32_large_lanes){f32_pick(are, x, most), f32_pick(finite, result, x - x), are, f32_any_less(most, reach)};
+}
+
+static AX_BESIDE f32s f32_large(f32s x, f32s result, int of_cosine) {
+  const f32_large_lanes large = f32_find_large(x, result);
+  if (!large.any) return large.result;
+  const f64s low = f64_low(large.x), high = f64_high(large.x);
   const f32s angle = of_cosine ? f32_join(f64_large_angle(low, 1), f64_large_angle(high, 1))
                                : f32_join(f64_large_angle(low, 0), f64_large_angle(high, 0));
-  return f32_pick(is_large, f32_sine(angle, zero), result);
+  return f32_pick(large.are, f32_sine(angle, f32_all(0)), large.result);
 }
 
 static f32s f32_sin(f32s x) {
