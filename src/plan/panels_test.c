@@ -133,7 +133,7 @@ static void places(void **state) {
               "pack loop( branch( loop( packed ) ) ) .");
   expect_nest((test_nest){times_captured, {{TEST_EACH, 3}, {TEST_SCAN, 2}}}, AX_F32, 16, 33, "loop( pack loop( packed ) ) .");
   expect_nest((test_nest){times_twice, {{TEST_SCAN, 3}}}, AX_F32, 16, 33, "pack loop( packed packed ) .");
-  expect_nest((test_nest){times_both_ways, {{TEST_SCAN, 3}}}, AX_F32, 64, 129, "pack pack loop( packed packed ) .");
+  expect_nest((test_nest){times_both_ways, {{TEST_SCAN, 3}}}, AX_F32, 130, 129, "pack pack loop( packed packed ) .");
 }
 
 static void not_worth_it(void **state) {

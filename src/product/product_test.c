@@ -545,14 +545,40 @@ static void tiles_are_used(void **state) {
   assert_int_equal(test_tiles_products() > before, catches);
 }
 
+/* A right factor that lies near is read where it lies by a few groups of rows, which would not make up for packing it. */
+static void near_factors_stay(void **state) {
+  (void)state;
+  const ax_product_kernels *k = ax_product_kernels_of(AX_F32, 64);
+  const int64_t rows = 4 * k->most_rows, n = 8 * k->lanes, numbers = ax_caches_here()->first / (4 * n) + 1;
+  const ax_product near = {
+      .dtype = AX_F32, .m = rows, .n = n, .k = numbers, .a_row = numbers, .a_column = 1, .b_row = n, .b_column = 1, .c_row = n};
+  ax_product many = near, far = near, apart = near, turned = near;
+  many.m = 40 * k->most_rows;
+  far.far_b = true;
+  apart.b_row = ax_caches_here()->second;
+  turned.a_row = 1, turned.a_column = rows;
+  if (!k->in_place || numbers > k->block_steps || ax_caches_here()->second < 8 * ax_caches_here()->first) skip();
+  assert_true(ax_product_choose(&near, 64).plain && ax_product_choose(&turned, 64).plain);
+  assert_true(ax_product_choose(&many, 64).packs_b && !ax_product_choose(&far, 64).plain && !ax_product_choose(&apart, 64).plain);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),           cmocka_unit_test(large),
-                                     cmocka_unit_test(passes),          cmocka_unit_test(few_rows),
-                                     cmocka_unit_test(extremes),        cmocka_unit_test(tiles),           cmocka_unit_test(packed),
-                                     cmocka_unit_test(tiles_of_packed), cmocka_unit_test(not_finite),
-                                     cmocka_unit_test(small_numbers),   cmocka_unit_test(other_dtypes),
-                                     cmocka_unit_test(without_pairs),   cmocka_unit_test(narrow_rows_come_in_order),
-                                     cmocka_unit_test(rounded),         cmocka_unit_test(rounds_to_nearest)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),
+                                     cmocka_unit_test(large),
+                                     cmocka_unit_test(near_factors_stay),
+                                     cmocka_unit_test(passes),
+                                     cmocka_unit_test(few_rows),
+                                     cmocka_unit_test(extremes),
+                                     cmocka_unit_test(tiles),
+                                     cmocka_unit_test(packed),
+                                     cmocka_unit_test(tiles_of_packed),
+                                     cmocka_unit_test(not_finite),
+                                     cmocka_unit_test(small_numbers),
+                                     cmocka_unit_test(other_dtypes),
+                                     cmocka_unit_test(without_pairs),
+                                     cmocka_unit_test(narrow_rows_come_in_order),
+                                     cmocka_unit_test(rounded),
+                                     cmocka_unit_test(rounds_to_nearest)};
   const struct CMUnitTest tiled[] = {cmocka_unit_test(tiles_are_used), cmocka_unit_test(sizes),
                                      cmocka_unit_test(large),          cmocka_unit_test(passes),
                                      cmocka_unit_test(extremes),       cmocka_unit_test(tiles),
