@@ -2,11 +2,13 @@
    The first of equals; NaN counts as greatest in argmax, and as least in argmin.
    Parameters: axes (one), index_dtype.
    Errors: not one axis, or outside the rank; nothing along it; an index dtype that is no integer or too small for the axis. No
-   tangent. Compiled: the extreme m (NaN if there is one), then the least index where x = m or x is NaN; along a short axis, element
-   after element is compared with the best so far. */
+   tangent. Where the axis is cut, devices compare what they found. Compiled: the extreme m (NaN if there is one), then the least
+   index where x = m or x is NaN; along a short axis, element after element is compared with the best so far. */
 #include <stdio.h>
 
+#include "axle/collectives.h"
 #include "ops/pointwise.h"
+#include "ops/reduce.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -71,6 +73,52 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, 1);
 }
 
+/* --- shard, block --- */
+
+static void shard(const ax_shard_args *args) {
+  const ax_dims *axes = &((const argmax_params *)args->eqn->params)->axes;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  for (uint32_t d = 0, kept = 0; d < x->rank; d++) {
+    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    if (!ax_dims_has(axes, d)) ax_factor_of(&args->out[0], kept++, factor);
+  }
+}
+
+/* What no element of the array goes behind, in place of those that are only padding. */
+static ax_value without_padding(const ax_block_args *args, bool least, ax_value x, const ax_dims *axes) {
+  ax_value in[] = {ax_block_there(args, 0, axes), ax_reduce_neutral(least ? AX_SCALAR_MIN : AX_SCALAR_MAX, ax_typeof(x).dtype), x};
+  return !ax_failed() && ax_broadcast_together(in, 3) ? ax_select_n(in[0], in[1], in[2]) : ax_poison;
+}
+
+/* Each device finds its block's extreme and where that is; of the devices whose extreme is that of all, the least place counts. */
+static ax_value across(const ax_block_args *args, const ax_axes *names, bool padded) {
+  const argmax_params *p = args->eqn->params;
+  const ax_axes_list list = ax_axes_listed(names);
+  const bool least = seeks_least(args->eqn);
+  const int64_t d = p->axes.v[0], size = args->types[args->eqn->in[0]].dims[d];
+  const argmax_params wide = {.axes = p->axes, .index_dtype = size > 1 << 30 ? AX_S64 : AX_S32}; /* holds places of padding, too */
+  ax_value x = args->in[0];
+  if (ax_typeof(x).dtype == AX_BOOL) x = ax_convert_element_type(x, AX_U8);
+  if (padded) x = without_padding(args, least, x, &p->axes);
+  const ax_value start = ax_spec_start(&args->in_specs[0], (uint32_t)d, ax_typeof(args->in[0]).dims[d], wide.index_dtype);
+  const ax_value place = ax_add(ax_bind1(args->eqn->prim, &wide, &x, 1), start);
+  const ax_value here = ax_bind1(least ? &ax_prim_reduce_min : &ax_prim_reduce_max, &(ax_reduce_params){p->axes}, &x, 1);
+  const ax_value most = least ? ax_pmin(here, list.text) : ax_pmax(here, list.text);
+  const ax_value hit = ax_or(ax_eq(here, most), ax_ne(here, here)), none = ax_reduce_neutral(AX_SCALAR_MIN, wide.index_dtype);
+  ax_value in[] = {hit, none, place};
+  if (ax_failed() || !ax_broadcast_together(in, 3)) return ax_poison;
+  return ax_convert_element_type(ax_pmin(ax_select_n(in[0], in[1], in[2]), list.text), p->index_dtype);
+}
+
+static void block(const ax_block_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const argmax_params *p = eqn->params;
+  bool padded;
+  const ax_axes names = ax_block_axes(args, 0, (uint32_t)p->axes.v[0], &padded);
+  args->out[0] = names.count > 0 ? across(args, &names, padded) : ax_bind1(eqn->prim, p, args->in, 1);
+}
+
 /* --- lower --- */
 
 static ax_status lower_extreme(ax_lower *lower, bool least, uint32_t x, const ax_reduction *r, uint32_t out) {
@@ -101,18 +149,6 @@ static ax_status lower_index(ax_lower *lower, uint32_t x, uint32_t extreme, cons
   ax_ex place = ax_kernel_op(kernel, AX_SCALAR_SELECT, index_dtype, hit, index, last);
   ax_lower_store(lower, out, to, place, AX_SCALAR_MIN);
   return ax_lower_kernel_end(lower);
-}
-
-/* Along what it is taken over nothing is cut. */
-static void shard(const ax_shard_args *args) {
-  const ax_dims *axes = &((const argmax_params *)args->eqn->params)->axes;
-  const ax_type *x = &args->types[args->eqn->in[0]];
-  for (uint32_t d = 0, kept = 0; d < x->rank; d++) {
-    if (ax_dims_has(axes, d)) continue;
-    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
-    ax_factor_of(&args->in[0], d, factor);
-    ax_factor_of(&args->out[0], kept++, factor);
-  }
 }
 
 static ax_ex load_at(ax_lower *lower, uint32_t x, const ax_reduction *r, int64_t place) {
@@ -199,12 +235,26 @@ static const ax_param params[] = {
     {"index_dtype", AX_PARAM_DTYPE, offsetof(argmax_params, index_dtype)},
 };
 
-#define ARG_RECORD(name_, jvp_)                                                                                       \
-  const ax_prim ax_prim_##name_ = {                                                                                        \
-      .name = #name_, .kind = AX_LOCAL, .in_count = 1, .out_count = 1, AX_PARAMS(params, argmax_params), .infer = infer,   \
-      .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp_, .linearize = jvp_,  \
-      .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower,   \
-      .hlo = hlo,                                                                                                          \
+#define ARG_RECORD(name_, jvp_)         \
+  const ax_prim ax_prim_##name_ = {     \
+      .name = #name_,                   \
+      .kind = AX_LOCAL,                 \
+      .in_count = 1,                    \
+      .out_count = 1,                   \
+      AX_PARAMS(params, argmax_params), \
+      .infer = infer,                   \
+      .spread = ax_spread_local,        \
+      .eval = eval,                     \
+      .differs = ax_differs_union,      \
+      .jvp = jvp_,                      \
+      .linearize = jvp_,                \
+      .transpose = ax_absent_transpose, \
+      .batch = batch,                   \
+      .simplify = ax_simplify_nothing,  \
+      .shard = shard,                   \
+      .block = block,                   \
+      .lower = lower,                   \
+      .hlo = hlo,                       \
   }
 ARG_RECORD(argmax, ax_jvp_zero);
 ARG_RECORD(argmin, ax_jvp_zero);

@@ -2,6 +2,8 @@
    Parameters: dtype, shape, dimension.
    Errors: bool; a dimension outside the shape.
    No operands: nothing to differentiate, batch or communicate; the same on all devices. */
+#include "ops/iota.h"
+
 #include "hlo/hlo.h"
 #include "plan/lower.h"
 #include "prim/expand.h"
@@ -109,6 +111,10 @@ const ax_prim ax_prim_iota = {
     .complex = iota_complex,
     .form = &form, .hlo = ax_hlo_by_form,
 };
+
+int64_t ax_iota_dimension(const ax_eqn *eqn) {
+  return eqn != NULL && eqn->prim == &ax_prim_iota ? ((const iota_params *)eqn->params)->dimension : -1;
+}
 
 ax_value (ax_iota)(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension) {
   iota_params p = {.dtype = dtype, .dimension = dimension};

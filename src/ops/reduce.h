@@ -14,4 +14,11 @@ void ax_reduce_prod_jvp(const ax_jvp_args *args);
 /* reduce_by.c: the equation of `reduce` as a tree of its body, which takes each start once. */
 void ax_reduce_expand(const ax_eqn *eqn, const ax_value *in, ax_value *out);
 
+typedef struct ax_reduce_by_params {
+  ax_program *body;
+  ax_dims axes;
+} ax_reduce_by_params;
+/* reduce_places.c: the rewrite rule of `reduce`. */
+bool ax_reduce_places(const ax_rewrite_args *args);
+
 #endif

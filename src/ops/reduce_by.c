@@ -6,7 +6,8 @@
    neither a scalar of its operand's dtype nor of the result's shape; a body that is no function of scalars of these dtypes.
    The tangent is that of the tree of elements that the compiled program combines. Cut along other dimensions; where a reduced one is
    cut, devices combine what they have, and these parts are gathered.
-   Compiled: up to 16 neighbours at a time as one expression, the results of that likewise, until one is left; last with the start. */
+   Compiled: up to 16 neighbours at a time as one expression, the results of that likewise, until one is left; last with the start. Of
+   elements and their places, reduced to the greatest or least: argmax or argmin (reduce_places.c). */
 #include <string.h>
 
 #include "hlo/hlo.h"
@@ -22,10 +23,7 @@
 #include "prim/scalars.h"
 #include "prim/shape.h"
 
-typedef struct reduce_params {
-  ax_program *body;
-  ax_dims axes;
-} reduce_params;
+typedef ax_reduce_by_params reduce_params;
 
 static uint32_t count_outs(const void *params) { return ((const reduce_params *)params)->body->out_count; }
 
@@ -259,39 +257,13 @@ static ax_status with_flags(const ax_program *body, ax_program **out) {
   return ax_region_finish(&builder, made, count + 1, out);
 }
 
-/* The axes that cut dimension d of the operands; whether the last blocks end in padding. */
-static ax_axes cut_of(const ax_block_args *args, uint32_t d, bool *padded) {
-  const ax_mesh *mesh = &ax_builder_current()->axes;
-  const ax_axes names = ax_spec_names(&args->in_specs[0], mesh, d, 0);
-  int64_t size = ax_typeof(args->in[0]).dims[d];
-  for (uint32_t i = 0; i < args->in_specs[0].count[d]; i++) size *= mesh->axis[args->in_specs[0].axis[d][i]].size;
-  *padded = size != args->types[args->eqn->in[0]].dims[d];
-  return names;
-}
-
-/* Whether an element of the block is one of the whole array, along the dimensions that are padded. */
-static ax_value is_there(const ax_block_args *args, const ax_dims *axes) {
-  const ax_type block = ax_typeof(args->in[0]), *whole = &args->types[args->eqn->in[0]];
-  ax_value there = ax_broadcast_in_dim(ax_full(AX_BOOL, AX_DIMS(), 1), AX_LIST(block.rank, block.dims), NULL);
-  for (uint32_t i = 0; i < axes->count && !ax_failed(); i++) {
-    const uint32_t d = (uint32_t)axes->v[i];
-    bool padded;
-    (void)cut_of(args, d, &padded);
-    if (!padded) continue;
-    const ax_value at = ax_add(ax_iota(AX_S64, AX_LIST(block.rank, block.dims), d),
-                               ax_spec_start(&args->in_specs[0], d, block.dims[d], AX_S64));
-    there = ax_and(there, ax_lt(at, ax_integer(whole->dims[d])));
-  }
-  return there;
-}
-
 /* Combines along one dimension after the other, the last first, so that the order is that of the whole array: each device its
    block, and then the parts of all, where blocks are cut there. */
 static void fold_blocks(const ax_block_args *args, const ax_program *body, uint32_t count, ax_value *x, const ax_dims *axes) {
   for (uint32_t d = ax_failed() ? 0 : ax_typeof(x[0]).rank; d-- > 0 && !ax_failed();) {
     bool padded;
     if (!ax_dims_has(axes, d)) continue;
-    const ax_axes names = cut_of(args, d, &padded);
+    const ax_axes names = ax_block_axes(args, 0, d, &padded);
     const ax_axes_list list = ax_axes_listed(&names);
     ax_fold(body, count, x, &(ax_dims){1, {d}});
     if (names.count == 0) continue;
@@ -313,7 +285,7 @@ static void block_cut(const ax_block_args *args, bool padded) {
     ax_fail(status);
     return;
   }
-  if (padded) x[0] = is_there(args, &p->axes);
+  if (padded) x[0] = ax_block_there(args, 0, &p->axes);
   fold_blocks(args, padded ? flagged : p->body, count + padded, x + !padded, &p->axes);
   ax_program_release(flagged);
   if (ax_failed()) return;
@@ -330,7 +302,7 @@ static void block(const ax_block_args *args) {
   bool cut = false, padded = false;
   for (uint32_t i = 0; i < axes->count; i++) {
     bool here = false;
-    cut = cut || cut_of(args, (uint32_t)axes->v[i], &here).count > 0;
+    cut = cut || ax_block_axes(args, 0, (uint32_t)axes->v[i], &here).count > 0;
     padded = padded || here;
   }
   if (cut) block_cut(args, padded);
@@ -401,11 +373,29 @@ static ax_status read(const ax_hlo_read_args *args) {
 static const ax_hlo_reader readers[] = {{"stablehlo.reduce", read}, {0}};
 
 const ax_prim ax_prim_reduce = {
-    .name = "reduce", .kind = AX_LOCAL, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .name = "reduce",
+    .kind = AX_LOCAL,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
     AX_PARAMS(params, reduce_params),
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = block, .lower = lower, .complex = ax_complex_whole,
-    .form = &form, .reads = readers, .hlo = hlo,
+    .infer = infer,
+    .spread = ax_spread_local,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = jvp,
+    .linearize = jvp,
+    .transpose = ax_absent_transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .rewrite = ax_reduce_places,
+    .shard = shard,
+    .block = block,
+    .lower = lower,
+    .complex = ax_complex_whole,
+    .form = &form,
+    .reads = readers,
+    .hlo = hlo,
 };
 
 /* --- The function --- */

@@ -109,7 +109,7 @@ static const struct {
     {JOIN_1, "data", "f32[8@data,32] = "},
     {SLICE_1, "data", "f32[8@data,15] = "},
     {ARGMAX_0, "_,model", "s32[16@model] = "},
-    {ARGMAX_0, "data,model", "is cut along dimension 0, which is not kept here"}, /* JAX makes it whole there */
+    {ARGMAX_0, "data,model", "s32[16@model] = "},
     {BOTH, "data,model", "f32[8@data,16@model] = mul"},
     {LOOP, "_,model; model", "f32[16@model] "},
     {LOOP_STACKS, "_,model; model", "f32[8,16@model] = scan"},

@@ -79,6 +79,10 @@ void ax_factor_reaches(ax_factored *tensor, int64_t d, uint32_t factor, ax_reach
 ax_value ax_spec_start(const ax_spec *spec, uint32_t d, int64_t size, ax_dtype dtype);
 /* The first index of this device's block of result k along dimension d: a scalar of `dtype`. */
 ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dtype dtype);
+/* The axes that cut dimension d of operand k; whether the last blocks end in padding. */
+ax_axes ax_block_axes(const ax_block_args *args, uint32_t k, uint32_t d, bool *padded);
+/* Whether an element of operand k's block is one of the whole array, along those of these dimensions that are padded. */
+ax_value ax_block_there(const ax_block_args *args, uint32_t k, const ax_dims *dims);
 
 /* --- Simplification helpers --- */
 /* The equation that made operand k, if it is one of `prim`; otherwise NULL. */

@@ -51,3 +51,27 @@ ax_value ax_spec_start(const ax_spec *spec, uint32_t d, int64_t size, ax_dtype d
   const ax_axes_list list = ax_axes_listed(&names);
   return ax_convert_element_type(ax_mul(ax_convert_element_type(ax_axis_index(list.text), AX_S64), ax_integer(size)), dtype);
 }
+
+ax_axes ax_block_axes(const ax_block_args *args, uint32_t k, uint32_t d, bool *padded) {
+  const ax_mesh *mesh = &ax_builder_current()->axes;
+  const ax_spec *spec = &args->in_specs[k];
+  int64_t size = ax_typeof(args->in[k]).dims[d];
+  for (uint32_t i = 0; i < spec->count[d]; i++) size *= mesh->axis[spec->axis[d][i]].size;
+  *padded = size != args->types[args->eqn->in[k]].dims[d];
+  return ax_spec_names(spec, mesh, d, 0);
+}
+
+ax_value ax_block_there(const ax_block_args *args, uint32_t k, const ax_dims *dims) {
+  const ax_type block = ax_typeof(args->in[k]), *whole = &args->types[args->eqn->in[k]];
+  ax_value there = ax_broadcast_in_dim(ax_full(AX_BOOL, AX_DIMS(), 1), AX_LIST(block.rank, block.dims), NULL);
+  for (uint32_t i = 0; i < dims->count && !ax_failed(); i++) {
+    const uint32_t d = (uint32_t)dims->v[i];
+    bool padded;
+    (void)ax_block_axes(args, k, d, &padded);
+    if (!padded) continue;
+    const ax_value at =
+        ax_add(ax_iota(AX_S64, AX_LIST(block.rank, block.dims), d), ax_spec_start(&args->in_specs[k], d, block.dims[d], AX_S64));
+    there = ax_and(there, ax_lt(at, ax_integer(whole->dims[d])));
+  }
+  return there;
+}
