@@ -178,13 +178,13 @@ static bool run_operation(ax_hlo_import *import, const ax_hlo_operation *op) {
   char *memory = ax_calloc(1, operands + results + out_count * sizeof(ax_type));
   ax_status status = memory != NULL ? AX_OK : ax_out_of_memory(operands + results);
   ax_hlo_place_text(import->module, &op->place, place, sizeof place);
-  builder->location = place;
+  ax_builder_locate(builder, place);
   if (status == AX_OK)
     status = read_operation(
         import, op,
         &(ax_hlo_frame){
             .in = (ax_value *)memory, .out = (ax_value *)(memory + operands), .types = (ax_type *)(memory + operands + results)});
-  builder->location = NULL;
+  ax_builder_locate(builder, NULL);
   ax_free(memory);
   if (builder->status != AX_OK) status = ax_error(builder->status, "%s", builder->message); /* what failed first */
   if (status == AX_OK) return true;

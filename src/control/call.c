@@ -21,7 +21,7 @@ static void replay(const ax_program *program, ax_value *map) {
       return;
     }
     for (uint32_t j = 0; j < eqn->in_count; j++) in[j] = map[eqn->in[j]];
-    builder->location = eqn->location != NULL ? eqn->location : here;
+    ax_builder_locate(builder, eqn->location != NULL ? eqn->location : here);
     builder->line = eqn->line;
     ax_bind(eqn->prim, eqn->params, in, eqn->in_count, map + eqn->out, eqn->out_count);
   }

@@ -24,10 +24,14 @@ const ax_value ax_zero = {UINT64_MAX, 0};
 
 ax_builder *ax_builder_current(void) { return current; }
 
+static void fail(ax_builder *builder, ax_status status) {
+  if (builder->status != AX_OK) return;
+  builder->status = status;
+  snprintf(builder->message, sizeof builder->message, "%s", ax_message());
+}
+
 void ax_fail(ax_status status) {
-  if (current == NULL || current->status != AX_OK) return;
-  current->status = status;
-  snprintf(current->message, sizeof current->message, "%s", ax_message());
+  if (current != NULL) fail(current, status);
 }
 
 /* Operations that were called on threads that trace nothing, and how many of them there were when this thread's outermost trace
@@ -375,6 +379,13 @@ static const char *keep_location(ax_builder *builder, const char *location, size
   return *kept = copy;
 }
 
+void ax_builder_locate(ax_builder *builder, const char *location) {
+  builder->location = NULL;
+  if (location == NULL) return;
+  builder->location = keep_location(builder, location, strlen(location));
+  if (builder->location == NULL) fail(builder, ax_out_of_memory(strlen(location) + 1));
+}
+
 void ax_blame(ax_status status, const char *call) {
   const char *function = call + function_at(call), *message = ax_message();
   size_t length = strlen(function);
@@ -402,12 +413,14 @@ static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *para
   AX_TRY(ax_grow(&builder->room, sizeof builder->room[0], 0, in_count + out_count, &builder->room_capacity));
   ax_type *types = builder->room;
   for (uint32_t i = 0; i < in_count; i++) types[i] = builder->types[in[i]];
-  ax_eqn eqn = {.prim = prim, .params = params, .in = in, .in_count = in_count, .out_count = out_count,
-                .line = builder->line, .number = builder->number};
-  if (builder->location != NULL) {
-    eqn.location = keep_location(builder, builder->location, strlen(builder->location));
-    if (eqn.location == NULL) return ax_out_of_memory(strlen(builder->location) + 1);
-  }
+  ax_eqn eqn = {.prim = prim,
+                .params = params,
+                .in = in,
+                .in_count = in_count,
+                .out_count = out_count,
+                .line = builder->line,
+                .number = builder->number,
+                .location = builder->location};
   AX_TRY(ax_region_link_check(prim));
   if (prim->kind == AX_REGION && ax_eqn_nesting(&eqn) > AX_MAX_NESTING) return nested_too_deep();
   AX_TRY(ax_infer_types(prim, &builder->axes, params, types, in_count, types + in_count, out_count));

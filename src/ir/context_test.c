@@ -1,6 +1,8 @@
 /* The context of traces: what is set in one is found in those inside it and nowhere else, and what it owns is released with it. */
 #include "ir/context.h"
 
+#include <string.h>
+
 #include "axle/ops.h"
 #include "ir/program.h"
 #include "support/cmocka.h"
@@ -140,9 +142,27 @@ static void numbers_are_kept(void **state) {
   ax_program_release(program);
 }
 
+/* The equation that others are made from may be gone before these are made. */
+static void locations_are_copied(void **state) {
+  (void)state;
+  char location[] = "prog.c:12";
+  ax_eqn eqn = {.location = location};
+  ax_builder builder;
+  ax_program *program;
+  ax_builder_begin(&builder, &(ax_mesh){0});
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  const ax_value x = ax_builder_input(&builder, &type);
+  ax_builder_stem(&builder, &eqn);
+  memset(location, 'x', sizeof location - 1);
+  const ax_value made = ax_mul(x, x);
+  TEST_OK(ax_builder_finish(&builder, &made, 1, &program, NULL, NULL));
+  assert_string_equal(program->eqns[0].location, "prog.c:12");
+  ax_program_release(program);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(inside_a_trace), cmocka_unit_test(of_the_thread),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(inside_a_trace),          cmocka_unit_test(of_the_thread),
                                      cmocka_unit_test(released_with_the_trace), cmocka_unit_test(told_that_the_trace_is_given_up),
-                                     cmocka_unit_test(numbers_are_kept)};
+                                     cmocka_unit_test(numbers_are_kept),        cmocka_unit_test(locations_are_copied)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,7 +244,7 @@ static ax_status parse_operands(scope *scope, ax_list *list) {
 /* @"prog.c:12", if it stands here: where the equation comes from. */
 static ax_status parse_location(scope *scope) {
   ax_parser *parser = scope->parser;
-  scope->builder->location = NULL;
+  ax_builder_locate(scope->builder, NULL);
   if (!ax_next_is(parser, "@")) return AX_OK;
   AX_TRY(ax_lexer_next(&parser->lexer));
   const ax_lexeme *token = &parser->lexer.token;
@@ -253,7 +253,7 @@ static ax_status parse_location(scope *scope) {
   char *location = ax_arena_alloc(&parser->arena, token->length);
   if (location == NULL) return ax_out_of_memory(token->length);
   memcpy(location, token->start + 1, token->length - 2);
-  scope->builder->location = location;
+  ax_builder_locate(scope->builder, location);
   return ax_lexer_next(&parser->lexer);
 }
 

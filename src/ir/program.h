@@ -258,11 +258,13 @@ void ax_keep_numbers(ax_context *entry);
 void ax_fail(ax_status status);
 bool ax_failed(void); /* the current trace has an error (or there is none) */
 
+/* Where the next equations come from, "prog.c:12", which is copied; NULL: not known. Without memory the trace fails. */
+void ax_builder_locate(ax_builder *builder, const char *location);
 /* Marks the equation that the next ones are made from: messages name its location. */
 static inline void ax_builder_stem(ax_builder *builder, const ax_eqn *eqn) {
   builder->line = eqn->line;
   builder->number = eqn->number;
-  builder->location = eqn->location;
+  ax_builder_locate(builder, eqn->location);
 }
 /* Adds an equation to the current trace, exactly as given, after checking it. Fills `out` (out_count handles), with poison on
    failure. `params` is copied. */
