@@ -175,8 +175,47 @@ static void words_stay_in_their_boxes(void **state) {
   assert_true(boxes > 50);
 }
 
+/* A kernel that is to be interpreted is checked as any other, and one that waits for what never comes does not pass for right. */
+static AX_BODY_OF(waits_for, const int64_t, amount) { /* x, y, semaphore */
+  ax_semaphore_signal(in[2], ax_integer(1), NULL);
+  ax_semaphore_wait(in[2], ax_integer(*amount));
+  ax_ref_store(in[1], ax_mul(ax_ref_load(in[0]), ax_real(2)));
+}
+
+static AX_BODY_OF(interpreted, const int64_t, amount) {
+  const ax_scratch semaphore = {.type = ax_semaphore_type(AX_DIMS())};
+  const ax_kernel kernel = {.outs = {AX_TYPES(AX_TYPE(AX_F32, 4))}, .options = {.scratch = {1, &semaphore}, .interpret = true}};
+  ax_kernel_call(&kernel, AX_CLOSURE(waits_for, 3, 0, (void *)amount), AX_LIST(1, in), AX_LIST(1, out));
+}
+
+static void interpreted_kernels(void **state) {
+  (void)state;
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  for (int64_t amount = 1; amount <= 2; amount++) {
+    const ax_type type = AX_TYPE(AX_F32, 4);
+    ax_program *program;
+    ax_executable *executable;
+    ax_check_report *report;
+    float numbers[] = {1, 2, 3, 4};
+    ax_host_array x = AX_HOST(numbers), y = {0};
+    TEST_OK(ax_trace(AX_CLOSURE(interpreted, 1, 1, &amount), AX_LIST(1, &type), &program));
+    TEST_OK(ax_check(program, NULL, &report));
+    assert_int_equal(report->verdict, amount == 1 ? AX_PROVED : AX_WRONG);
+    TEST_OK(ax_compile(runtime, program, NULL, &executable));
+    const ax_status status = ax_run_host(executable, &x, &y);
+    assert_int_equal(status, amount == 1 ? AX_OK : AX_DEADLOCK);
+    if (status == AX_OK) assert_true(((const float *)y.data)[3] == 8);
+    ax_host_array_release(&y);
+    ax_check_report_release(report);
+    ax_executable_release(executable);
+    ax_program_release(program);
+  }
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_slips), cmocka_unit_test(test_explored), cmocka_unit_test(test_replay),
-                                     cmocka_unit_test(words_stay_in_their_boxes)};
+                                     cmocka_unit_test(words_stay_in_their_boxes), cmocka_unit_test(interpreted_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

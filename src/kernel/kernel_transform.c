@@ -85,6 +85,7 @@ ax_status ax_kernel_call_eval(const ax_eval_args *args) {
   ax_type *types;
   ax_program *plain = NULL;
   if (!interprets(args->eqn)) return ax_kernel_eval(args);
+  if (args->hooks != NULL && args->hooks->kernel != NULL) AX_TRY(args->hooks->kernel(args, args->hooks->kernel_context));
   AX_TRY(ax_kernel_operand_types(args, &types));
   ax_status status = ax_kernel_discharge_run(args->eqn, &(ax_discharge_options){.in = types, .in_count = args->eqn->in_count}, &plain);
   ax_free(types);
@@ -107,8 +108,9 @@ static ax_status discharge_of(const ax_program *program, const ax_eqn *eqn, cons
 }
 
 ax_status ax_kernel_call_lower_plain(ax_lower *lower, const ax_eqn *eqn, ax_plain_manner manner, const uint32_t *in, uint32_t *out) {
+  const bool fast = manner == AX_PLAIN_FAST || manner == AX_PLAIN_CHECKED;
   const ax_discharge_options how = {
-      .beside = manner != AX_PLAIN_IN_ORDER, .apart = manner != AX_PLAIN_IN_ORDER, .checked = manner == AX_PLAIN_CHECKED};
+      .beside = fast, .apart = fast, .checked = manner == AX_PLAIN_CHECKED || manner == AX_PLAIN_IN_ORDER_CHECKED};
   ax_program *plain;
   AX_TRY(discharge_of(lower->program, eqn, &how, &plain));
   AX_TRY(ax_plan_keep(lower->plan, plain));
