@@ -138,7 +138,8 @@ static ax_status copy(ax_runtime *runtime, ax_dlpack *tensor, const ax_type *typ
   int64_t rows[AX_MAX_RANK], strides[AX_MAX_RANK], next = (int64_t)size;
   char *elements = ax_alloc(bytes);
   if (elements == NULL) return ax_out_of_memory(bytes);
-  for (uint32_t d = type->rank; d-- > 0; next *= type->dims[d]) rows[d] = next;
+  for (uint32_t d = type->rank; d-- > 0; next *= bytes > 0 ? type->dims[d] : 0)
+    rows[d] = next; /* of no elements any dimension may be */
   for (uint32_t d = 0; d < type->rank; d++) strides[d] = t->strides != NULL ? t->strides[d] * (int64_t)size : rows[d];
   ax_strided_move(type->rank, type->dims, size, (ax_strided_place){elements, rows},
                   (ax_strided_place){(char *)t->data + t->byte_offset, strides});

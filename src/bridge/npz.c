@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <zip.h>
 
+#include "base/table.h"
 #include "bridge/npy.h"
 #include "ir/program.h"
 
@@ -22,6 +23,7 @@ typedef struct npz_entry {
 struct ax_npz {
   uint32_t count, capacity;
   npz_entry *entries;
+  ax_table places; /* of entries, by name */
 };
 
 /* --- The object --- */
@@ -36,10 +38,27 @@ const ax_host_array *ax_npz_array(const ax_npz *npz, uint32_t index) {
   return index < ax_npz_count(npz) ? &npz->entries[index].array : NULL;
 }
 
+static bool is_called(const void *entries, uint32_t i, const void *name) {
+  return strcmp(((const npz_entry *)entries)[i].name, name) == 0;
+}
+
+static uint32_t *place_of(const ax_npz *npz, const char *name) {
+  return ax_table_slot(&npz->places, ax_hash_bytes(AX_HASH_SEED, name, strlen(name)), is_called, npz->entries, name);
+}
+
+/* Makes room for one entry more. */
+static ax_status grow(ax_npz *npz) {
+  bool emptied;
+  AX_TRY(ax_grow(&npz->entries, sizeof *npz->entries, npz->count, 1, &npz->capacity));
+  AX_TRY(ax_table_room(&npz->places, npz->count, &emptied));
+  for (uint32_t i = 0; emptied && i < npz->count; i++) *place_of(npz, npz->entries[i].name) = i + 1;
+  return AX_OK;
+}
+
 const ax_host_array *ax_npz_find(const ax_npz *npz, const char *name) {
-  for (uint32_t i = 0; name != NULL && i < ax_npz_count(npz); i++)
-    if (strcmp(npz->entries[i].name, name) == 0) return &npz->entries[i].array;
-  return NULL;
+  if (name == NULL || ax_npz_count(npz) == 0) return NULL;
+  const uint32_t place = *place_of(npz, name);
+  return place != 0 ? &npz->entries[place - 1].array : NULL;
 }
 
 void ax_npz_release(ax_npz *npz) {
@@ -49,6 +68,7 @@ void ax_npz_release(ax_npz *npz) {
     ax_host_array_release(&npz->entries[i].array);
   }
   ax_free(npz->entries);
+  ax_table_deinit(&npz->places);
   ax_free(npz);
 }
 
@@ -110,16 +130,20 @@ static ax_status add_member(ax_npz *npz, zip_t *archive, uint64_t archive_bytes,
   if (first < 0) return archive_failure(path, "cannot read", archive);
   if (first != (zip_int64_t)info->index)
     return ax_error(AX_IO_ERROR, "%s: has member '%.200s' twice", path, info->name);
-  AX_TRY(ax_grow(&npz->entries, sizeof *npz->entries, npz->count, 1, &npz->capacity));
+  AX_TRY(grow(npz));
   size_t length = strlen(info->name) - suffix_bytes;
   npz_entry entry = {.name = ax_alloc(length + 1)};
   if (entry.name == NULL) return ax_out_of_memory(length + 1);
   memcpy(entry.name, info->name, length);
   entry.name[length] = '\0';
   ax_status status = read_array(archive, archive_bytes, path, info, &entry.array);
-  if (status == AX_OK) npz->entries[npz->count++] = entry;
-  else ax_free(entry.name);
-  return status;
+  if (status != AX_OK) {
+    ax_free(entry.name);
+    return status;
+  }
+  npz->entries[npz->count++] = entry;
+  *place_of(npz, entry.name) = npz->count;
+  return AX_OK;
 }
 
 /* Members that share bytes of the archive could claim any multiple of its size. */

@@ -27,7 +27,8 @@ static bool is_hex(const char *word) { return word[word[0] == '-'] == '0' && wor
 /* An integer, read as 64 bits, is one of the dtype. Texts write those of unsigned dtypes with or without a sign. */
 static bool holds(ax_dtype dtype, int64_t i) {
   const uint32_t bits = ax_dtype_get(dtype)->bits;
-  if (bits >= 64 || dtype == AX_BOOL) return true;
+  if (dtype == AX_BOOL) return i >= -1 && i <= 1;
+  if (bits >= 64) return true;
   return i >= -((int64_t)1 << (bits - 1)) && i < (int64_t)1 << (ax_dtype_get(dtype)->kind == AX_KIND_SIGNED ? bits - 1 : bits);
 }
 
@@ -148,7 +149,10 @@ static ax_status measure(ax_hlo_scan *r, const elements *e, const char *at, size
 static ax_status read_hex(ax_hlo_scan *r, elements *e, const char *at, size_t digits, ax_hlo_attribute *out) {
   const size_t bytes = digits / 2;
   size_t room;
-  AX_TRY(measure(r, e, at, bytes, &room, &out->splat));
+  const ax_status fits = measure(r, e, at, bytes, &room, &out->splat);
+  for (size_t i = 0; fits != AX_OK && i < digits; i++) /* what is no number at all has no length either */
+    if (ax_hlo_hex_digit(at[i]) < 0) return ax_hlo_refuse(r, at + i, "no hexadecimal digit");
+  AX_TRY(fits);
   if (digits % 2 != 0) return ax_hlo_refuse(r, at, "an odd number of digits");
   e->data = ax_hlo_room(r->module, room, &e->owner);
   if (e->data == NULL) return ax_out_of_memory(room);

@@ -290,12 +290,15 @@ static const struct {
      "m.mlir:2:10: stablehlo.sine has 1 results, and names for 2"},
     {"func.func @f(%a: tensor<4x) {\n}", "m.mlir:1:27: expected a type, not ')'"},
     {"func.func @f(%a: tensor<99999999999999999999xf32>) {\n}", "m.mlir:1:25: the extent is larger than 64 bits hold"},
-    {"func.func @f() {\n  %0 = stablehlo.constant dense<[1, 2]> : tensor<3xi32>\n}", "m.mlir:2:33: the list has other than the 3 elements of dimension 0"},
+    {"func.func @f() {\n  %0 = stablehlo.constant dense<[1, 2]> : tensor<3xi32>\n}",
+     "m.mlir:2:33: the list has other than the 3 elements of dimension 0"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense<[1, x]> : tensor<2xi32>\n}",
      "m.mlir:2:37: expected an integer of 64 bits, not 'x'"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense<[1]> : tensor<1000000000000xi32>\n}",
      "the list has fewer elements than its type"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense<\"0x00\"> : tensor<3xi32>\n}", "1 bytes are not those of 3 elements"},
+    {"func.func @f() {\n  %0 = stablehlo.constant dense<\"0x0Z\"> : tensor<3xi32>\n}", "m.mlir:2:37: no hexadecimal digit"},
+    {"func.func @f() {\n  %0 = stablehlo.constant dense<2> : tensor<i1>\n}", "bool does not have 2"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense_resource<w> : tensor<3xi32>\n}", "the text has no resources"},
     {"func.func @f() {\n  %0 = stablehlo.constant dense_resource<__elided__> : tensor<3xi32>\n}",
      "m.mlir:2:27: the constant's elements were left out when the text was printed"},
@@ -308,11 +311,13 @@ static const struct {
     {"#a = #a\nmodule attributes {x = #a} {\n}", "are nested here"},
     {"module attributes {x = \"open} {\n}", "the string does not end on its line"},
     {"module attributes {x = #no} {\n}", "there is no alias #no"},
-    {"func.func @f(%a: tensor<f32>) {\n  %0 = stablehlo.sine %a : tensor<f32>\n  %0 = stablehlo.sine %a : tensor<f32>\n  return\n}\n",
+    {"func.func @f(%a: tensor<f32>) {\n  %0 = stablehlo.sine %a : tensor<f32>\n  %0 = stablehlo.sine %a : tensor<f32>\n  "
+     "return\n}\n",
      "m.mlir:3:4: %0 is defined twice here"},
     {"func.func @f(%a: tensor<f32>, %a: tensor<f32>) {\n  return\n}\n", "m.mlir:1:32: %a is defined twice here"},
     {"module attributes {a = 1, b = 2, a = 3} {\n}\n", "m.mlir:1:34: the attribute a is there twice"},
-    {"module {\n  %c = stablehlo.constant dense<1.0> : tensor<f32>\n  func.func @main() {\n    %d = stablehlo.sine %c : tensor<f32>\n    "
+    {"module {\n  %c = stablehlo.constant dense<1.0> : tensor<f32>\n  func.func @main() {\n    %d = stablehlo.sine %c : "
+     "tensor<f32>\n    "
      "return\n  }\n}\n",
      "m.mlir:4:25: %c is not defined before it is used here"},
     {"#a = 1\n#ab = 2\n#a = 3\nmodule {\n}", "m.mlir:3:1: the alias #a is there twice"},

@@ -113,12 +113,12 @@ static ax_value gamma_share(ax_value a, ax_value x, bool below) {
 static AX_BODY(igamma_value) { out[0] = gamma_share(in[0], in[1], true); }
 static AX_BODY(igammac_value) { out[0] = gamma_share(in[0], in[1], false); }
 
-/* The derivative by operand `which` of a plain function of count operands, by its loops' derivatives. */
+/* The derivative by operand `which` of a plain function of count operands, by its loops' derivatives; NaN where the function is. */
 static ax_value slope(ax_fn f, uint32_t count, const ax_value *in, uint32_t which) {
   const ax_value tangent = ax_full_like(in[which], 1);
   ax_value value = ax_poison, made = ax_poison;
   (ax_jvp)(f, AX_RANGE(which, 1), count, in, 1, &tangent, 1, &value, 1, &made);
-  return made;
+  return ax_where(ax_ne(value, value), ax_real(NAN), made);
 }
 
 static ax_value gamma_density(ax_value a, ax_value x) {

@@ -25,6 +25,11 @@ ax_value(ax_norm)(ax_value x, uint32_t count, const int64_t *axes, bool keepdims
   return ax_sqrt(sum(ax_matrix_reals(squares), count, axes, keepdims));
 }
 
+/* A largest size: of no sizes at all it is 0. */
+static ax_value at_least_0(const ax_type *x, ax_value y) {
+  return !ax_failed() && ax_type_elems(x) == 0 ? ax_max(y, ax_real(0)) : y;
+}
+
 ax_value(ax_vector_norm)(ax_value x, double ord, uint32_t count, const int64_t *axes, bool keepdims) {
   ax_type type;
   if (!norm_operand("vector_norm", x, &type)) return ax_poison;
@@ -32,7 +37,7 @@ ax_value(ax_vector_norm)(ax_value x, double ord, uint32_t count, const int64_t *
   const ax_value size = ax_abs(x);
   if (isinf(ord)) {
     const ax_value y = (ord > 0 ? ax_reduce_max : ax_reduce_min)(size, AX_LIST(count, axes), keepdims);
-    return ord > 0 && ax_type_elems(&type) == 0 ? ax_max(y, ax_real(0)) : y;
+    return ord > 0 ? at_least_0(&type, y) : y;
   }
   if (ord == 0) return sum(ax_convert_element_type(ax_ne(x, ax_integer(0)), ax_part_dtype(type.dtype)), count, axes, keepdims);
   if (ord == 1) return sum(size, count, axes, keepdims);
@@ -42,16 +47,19 @@ ax_value(ax_vector_norm)(ax_value x, double ord, uint32_t count, const int64_t *
 /* The largest or smallest sum of sizes along a dimension, -1 or -2. */
 static ax_value extreme_sum(ax_value x, int64_t along, bool largest, bool keepdims) {
   const int64_t other = -3 - along;
+  const ax_type type = ax_typeof(x);
   const ax_value sums = sum(ax_abs(x), 1, &along, true);
-  const ax_value y = (largest ? ax_reduce_max : ax_reduce_min)(sums, AX_LIST(1, &other), true);
+  ax_value y = (largest ? ax_reduce_max : ax_reduce_min)(sums, AX_LIST(1, &other), true);
+  if (largest) y = at_least_0(&type, y);
   return keepdims ? y : ax_squeeze(y, AX_DIMS(-2, -1));
 }
 
 static ax_value by_singular_values(ax_value x, const char *ord, bool keepdims) {
+  const ax_type type = ax_typeof(x);
   ax_value s;
   ax_svd(x, false, false, AX_LIST(1, &s));
   const ax_value y = strcmp(ord, "nuc") == 0 ? ax_reduce_sum(s, AX_DIMS(-1), false)
-                     : strcmp(ord, "2") == 0 ? ax_reduce_max(s, AX_DIMS(-1), false)
+                     : strcmp(ord, "2") == 0 ? at_least_0(&type, ax_reduce_max(s, AX_DIMS(-1), false))
                                              : ax_reduce_min(s, AX_DIMS(-1), false);
   return keepdims ? ax_expand_dims(ax_expand_dims(y, -1), -1) : y;
 }

@@ -58,11 +58,14 @@ static AX_BODY(edges) { /* x f64[4,4], all ones */
   out[8] = ax_reduce_sum(ax_pinv(flat, -1), AX_ALL_DIMS, false);
   out[9] = ax_det(ax_mul(x, ax_matrix_power(ax_diag(ax_arange(AX_F64, 1, 5, 1), 0), 2)));
   out[10] = ax_reduce_sum(ax_expm(none), AX_ALL_DIMS, false);
+  out[11] = ax_matrix_norm(ax_full(AX_F64, AX_DIMS(3, 0), 1), "1", false);
+  out[12] = ax_matrix_norm(flat, "inf", false);
+  out[13] = ax_matrix_norm(flat, "2", false);
 }
 
 static void at_the_edges(void **state) {
   (void)state;
-  static const double expected[] = {0, 1, 1, 4, 0, 1, 0, 4, 0, 576, 0};
+  static const double expected[] = {0, 1, 1, 4, 0, 1, 0, 4, 0, 576, 0, 0, 0, 0};
   const ax_type type = TEST_TYPE(AX_F64, 4, 4);
   ax_tensor *in = test_tensor(type, (double[]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}), *out[AX_COUNT(expected)];
   ax_program *program = test_trace(edges, NULL, &type, 1, AX_COUNT(expected));
