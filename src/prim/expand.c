@@ -73,6 +73,17 @@ ax_status ax_hlo_expanded(ax_hlo *hlo, const ax_eqn *eqn, ax_expansion function,
   return write_here(hlo, program, in, out);
 }
 
+ax_status ax_hlo_called_all(ax_hlo *hlo, const ax_eqn *eqn, ax_expansion_all function, const uint32_t *in, uint32_t *out) {
+  ax_eqn from_anywhere = *eqn;
+  ax_program *program;
+  from_anywhere.location = NULL;
+  from_anywhere.line = from_anywhere.number = 0;
+  AX_TRY(trace(hlo->program, &from_anywhere, NULL, function, &program));
+  ax_status status = hlo->call_program(hlo, program, in, out);
+  ax_program_release(program);
+  return status;
+}
+
 ax_status ax_hlo_expanded_all(ax_hlo *hlo, const ax_eqn *eqn, ax_expansion_all function, const uint32_t *in, uint32_t *out) {
   ax_program *program;
   AX_TRY(trace(hlo->program, eqn, NULL, function, &program));

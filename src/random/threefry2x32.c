@@ -71,7 +71,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_kernel_end(lower);
 }
 
-/* --- hlo: the rounds --- */
+/* --- hlo: the rounds, in a function of the module for each shape --- */
 
 static ax_value rotated(ax_value x, int by) {
   return ax_or(ax_shift_left(x, ax_integer(by)), ax_shift_right_logical(x, ax_integer(32 - by)));
@@ -93,7 +93,7 @@ static void rounds(const ax_eqn *eqn, const ax_value *in, ax_value *out) {
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  return ax_hlo_expanded_all(hlo, eqn, rounds, in, out);
+  return ax_hlo_called_all(hlo, eqn, rounds, in, out);
 }
 
 const ax_prim ax_prim_threefry2x32 = {
