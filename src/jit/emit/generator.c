@@ -83,6 +83,7 @@ static ax_status start(ax_generator *generator) {
 static void forget_context(ax_generator *generator) {
   if (generator->context != NULL) LLVMContextDispose(generator->context);
   generator->context = NULL;
+  generator->emitted = 0;
 }
 
 void ax_generator_deinit(ax_generator *generator) {
@@ -128,6 +129,8 @@ void ax_generator_keep(ax_generator *generator) {
 }
 
 /* --- Code --- */
+
+enum { kernels_a_context = 256 };
 
 static ax_status verify(LLVMModuleRef module) {
   char *message = NULL;
@@ -191,5 +194,7 @@ ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint3
   ax_status status = emit_all(generator, module, units, count);
   if (status == AX_OK) status = write_object(generator, module, object, bytes);
   LLVMDisposeModule(module);
+  generator->emitted += count;
+  if (generator->emitted >= kernels_a_context) forget_context(generator); /* it keeps each number and type that was ever in it */
   return status;
 }

@@ -12,7 +12,8 @@ typedef struct ax_generator {
   uint32_t vector_bytes;      /* the size that is used; set with `machine` */
   bool f16;                   /* the processor computes in f16 (ax_registers.f16); set with `machine` */
   struct LLVMOpaqueTargetMachine *machine; /* NULL: LLVM has not been started */
-  struct LLVMOpaqueContext *context;
+  struct LLVMOpaqueContext *context; /* NULL: none yet, or forgotten after many units */
+  uint32_t emitted;           /* units, with this context */
 } ax_generator;
 
 typedef struct ax_unit { /* what becomes a function: one of the two */
