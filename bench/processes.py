@@ -85,7 +85,8 @@ def programs_by_hand(build, library, mpi4py_python, processes):
     programs = [library.command(processes, os.path.join(build, "bench", f"by_hand_{library.name}"))]
     if mpi4py_python:
         programs.append(library.command(processes, mpi4py_python, os.path.join(HERE, "peers", "by_hand.py")))
-    return Race("b27", f"{processes} processes, {library.name}", programs, environment={"AXLE_MPI": library.name})
+    abi = library.name.rstrip("0123456789")  # mpi4py takes the first library that it finds, not the launcher's
+    return Race("b27", f"{processes} processes, {library.name}", programs, environment={"AXLE_MPI": library.name, "MPI4PY_MPIABI": abi})
 
 
 def training(build, library):

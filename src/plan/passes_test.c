@@ -198,7 +198,7 @@ static const struct example {
     {"alternate", around, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {4096}}}, .mesh = "d=2"},
     {"rows", softmax, 1, .in = {{.dtype = AX_F32, .rank = 2, .dims = {512, 512}}}},
     {"panels", powers, 2,
-     .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}, {.dtype = AX_F32, .rank = 2, .dims = {256, 256}}}},
+     .in = {{.dtype = AX_F32, .rank = 2, .dims = {160, 256}}, {.dtype = AX_F32, .rank = 2, .dims = {256, 256}}}},
     {"overwrite", sorted_and_squared, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {4096}}}},
     {"stream", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {1 << 26}}}},
     {"contract", product_and_sum, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {64}}}},
