@@ -391,6 +391,13 @@ static void wanted_twice(const ax_value *in, ax_value *out, void *context) {
   out[1] = ax_add(ax_exp(y), y);
 }
 
+/* A row whose number is computed: its reader takes it from the matrix, whatever is read beside it. */
+static void numbered_row(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const ax_value number = ax_argmax(in[1], 0, AX_S32), at[] = {number, ax_full(AX_S32, AX_DIMS(), 0)};
+  out[0] = ax_mul(ax_reshape(ax_dynamic_slice(in[0], at, AX_DIMS(1, 6)), AX_DIMS(6)), in[1]);
+}
+
 /* Rows of a reshape, turned: loaded where they lie. */
 static void rows_turned(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -418,6 +425,7 @@ static void views(void **state) {
   expect(reshapes, in, 2, 1, "kernel[4,6]");
   expect(wanted_twice, in, 2, 2, "kernel[4,6]");
   expect(rows_turned, in, 1, 1, "kernel[6,2]");
+  expect(numbered_row, row, 2, 1, "reduce[6]; reduce[6]; kernel[6]"); /* argmax is two */
   expect(divided, row, 2, 1, "kernel[6,4]; reduce[24]");
   expect(other_rows, in, 2, 1, "kernel[4,6]");
 }

@@ -140,10 +140,30 @@ static bool is_computed(const ax_position *at, uint32_t rank) {
   return false;
 }
 
-/* Of places that are computed, which have no address: in the array itself, dimension by dimension, by a kernel of one step.
-   Others are passes of their own. */
+static bool position_varies(const ax_loop_kernel *kernel, const ax_position *at, const bool *varies) {
+  return (at->dim >= 0 && kernel->dims[at->dim] > 1) || (at->dynamic != AX_NONE && varies[at->dynamic]);
+}
+
+/* Whether all places that are computed are the same in each step. */
+static bool computes_one_place(const ax_loop_kernel *kernel, const ax_position *at, uint32_t rank) {
+  bool varies[AX_MOST_EXPRS];
+  if (kernel->expr_count > AX_MOST_EXPRS) return false;
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *expr = &kernel->exprs[i];
+    varies[i] = expr->op == AX_LEAF_INDEX ? kernel->dims[expr->imm] > 1 : expr->op == AX_LEAF_INSIDE;
+    for (int k = 0; k < 3; k++) varies[i] = varies[i] || (expr->arg[k] != AX_NONE && varies[expr->arg[k]]);
+    for (uint32_t d = 0; expr->op == AX_LEAF_LOAD && d < kernel->slots[expr->slot].rank; d++)
+      varies[i] = varies[i] || position_varies(kernel, &expr->at[d], varies);
+  }
+  for (uint32_t d = 0; d < rank; d++)
+    if (at[d].dynamic != AX_NONE && varies[at[d].dynamic]) return false;
+  return true;
+}
+
+/* Of places that are computed, which have no address: in the array itself, dimension by dimension, if they are computed once for all
+   steps, as where a slice begins. Others are passes of their own. */
 static uint32_t slot_by_places(copier *c, uint32_t from_slot, const ax_position *from, ax_position *at) {
-  c->failed = c->failed || ax_dims_elems(c->from->kernel->rank, c->from->kernel->dims) != 1;
+  c->failed = c->failed || !computes_one_place(c->from->kernel, from, c->from->kernel->slots[from_slot].rank);
   for (uint32_t d = 0; d < c->from->kernel->slots[from_slot].rank && !c->failed; d++) {
     c->failed = !index_of_one(c, from[d].dim, &at[d]);
     at[d].coef *= from[d].coef;
