@@ -91,6 +91,7 @@ static void become(void **state) {
     expect("argmax", &(body){greater_or_tie, greater_or_tie, INT32_MIN, 0, axis, axis, AX_S32}, AX_S32);
     expect("argmin", &(body){less, less_or_tie, 255, 0, axis, axis, AX_S32}, AX_U8);
     expect("argmax", &(body){not_nan, greater_or_tie, 0, 0, axis, axis, AX_S32}, AX_U32); /* integers are never NaN */
+    expect("argmax", &(body){greater, greater_or_tie, -2, 0, axis, axis, AX_S32}, AX_S2);
   }
 }
 
@@ -101,6 +102,8 @@ static void stay(void **state) {
   expect("argmax", &b, AX_F32);
   b.start = 0; /* no element below it is found */
   expect(NULL, &b, AX_F32);
+  b.start = 1; /* the greatest of a dtype in which 2 is -2 */
+  expect(NULL, &b, AX_S2);
   b = usual, b.place_start = -1;
   expect(NULL, &b, AX_F32);
   b = usual, b.along = 0; /* places along another dimension */

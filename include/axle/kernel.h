@@ -218,8 +218,9 @@ typedef struct ax_kernel_options {
   ax_alias_list aliases; /* (operand, result): both are one memory; the operand is consumed */
   const char *target;    /* of capacities and alignment: "tpu-like", "h200", or the text of one (ax_target_parse); NULL: no
                             limits */
-  bool interpret;        /* run as a plain program: cores one after the other, each copy complete as soon as it is started.
-                            AX_INVALID_ARGUMENT where one core waits for another */
+  bool interpret;        /* run as a plain program: cores one after the other, each copy complete as soon as it is started, and no
+                            wait waits (ax_check finds those that would never end). AX_INVALID_ARGUMENT where one core waits for
+                            another */
   bool debug;            /* the kernel's text is printed when it is compiled, by ax_runtime_options.print */
   double flops, bytes, transcendentals; /* cost estimate; 0: counted */
   const char *metadata;  /* "key=value, .."; carried along */

@@ -104,8 +104,7 @@ static bool asks(ax_ranges *all, const ax_program *program) {
   for (uint32_t e = 0; e < program->eqn_count && entry->count == 0; e++) {
     const ax_step *step = program->eqns[e].prim->step;
     if (step != NULL && step->view != NULL) entry->count = ax_ranges_is_late(all, program, e);
-    else if (step != NULL)
-      entry->count = step->moves || step->counts;
+    else if (step != NULL) entry->count = step->moves;
     for (uint32_t k = 0; entry->count == 0 && (nested = ax_eqn_program(&program->eqns[e], k)) != NULL; k++) entry->count = asks(all, nested);
   }
   entry->known = true;

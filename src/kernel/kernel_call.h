@@ -18,10 +18,9 @@ void ax_kernel_call_jvp(const ax_jvp_args *args);
 void ax_kernel_call_linearize(const ax_jvp_args *args);
 void ax_kernel_call_transpose(const ax_transpose_args *args);
 typedef enum ax_plain_manner {
-  AX_PLAIN_IN_ORDER,         /* one point after the other */
-  AX_PLAIN_IN_ORDER_CHECKED, /* out has one more, whether it is right (`checked`, discharge.h) */
+  AX_PLAIN_IN_ORDER, /* one point after the other */
   AX_PLAIN_FAST,
-  AX_PLAIN_CHECKED /* fast, with one more likewise */
+  AX_PLAIN_CHECKED   /* fast; out has one more, whether it is right (`checked`, discharge.h) */
 } ax_plain_manner;
 AX_MUST_USE ax_status ax_kernel_call_lower_plain(ax_lower *lower, const ax_eqn *eqn, ax_plain_manner manner, const uint32_t *in,
                                                  uint32_t *out);

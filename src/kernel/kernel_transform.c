@@ -108,9 +108,8 @@ static ax_status discharge_of(const ax_program *program, const ax_eqn *eqn, cons
 }
 
 ax_status ax_kernel_call_lower_plain(ax_lower *lower, const ax_eqn *eqn, ax_plain_manner manner, const uint32_t *in, uint32_t *out) {
-  const bool fast = manner == AX_PLAIN_FAST || manner == AX_PLAIN_CHECKED;
   const ax_discharge_options how = {
-      .beside = fast, .apart = fast, .checked = manner == AX_PLAIN_CHECKED || manner == AX_PLAIN_IN_ORDER_CHECKED};
+      .beside = manner != AX_PLAIN_IN_ORDER, .apart = manner != AX_PLAIN_IN_ORDER, .checked = manner == AX_PLAIN_CHECKED};
   ax_program *plain;
   AX_TRY(discharge_of(lower->program, eqn, &how, &plain));
   AX_TRY(ax_plan_keep(lower->plan, plain));

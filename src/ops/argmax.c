@@ -8,7 +8,7 @@
 
 #include "axle/collectives.h"
 #include "ops/pointwise.h"
-#include "ops/reduce.h"
+#include "ops/argmax.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -85,9 +85,14 @@ static void shard(const ax_shard_args *args) {
   }
 }
 
+ax_value ax_elements_at(ax_value x, ax_value place, int64_t axis) {
+  static const ax_index_options inside = {.mode = AX_INDEX_PROMISE_IN_BOUNDS};
+  return (ax_squeeze)(ax_take_along_axis(x, ax_expand_dims(place, axis), axis, &inside), AX_DIMS(axis));
+}
+
 /* What no element of the array goes behind, in place of those that are only padding. */
 static ax_value without_padding(const ax_block_args *args, bool least, ax_value x, const ax_dims *axes) {
-  ax_value in[] = {ax_block_there(args, 0, axes), ax_reduce_neutral(least ? AX_SCALAR_MIN : AX_SCALAR_MAX, ax_typeof(x).dtype), x};
+  ax_value in[] = {ax_block_unpadded(args, 0, axes), ax_reduce_neutral(least ? AX_SCALAR_MIN : AX_SCALAR_MAX, ax_typeof(x).dtype), x};
   return !ax_failed() && ax_broadcast_together(in, 3) ? ax_select_n(in[0], in[1], in[2]) : ax_poison;
 }
 
@@ -102,8 +107,8 @@ static ax_value across(const ax_block_args *args, const ax_axes *names, bool pad
   if (ax_typeof(x).dtype == AX_BOOL) x = ax_convert_element_type(x, AX_U8);
   if (padded) x = without_padding(args, least, x, &p->axes);
   const ax_value start = ax_spec_start(&args->in_specs[0], (uint32_t)d, ax_typeof(args->in[0]).dims[d], wide.index_dtype);
-  const ax_value place = ax_add(ax_bind1(args->eqn->prim, &wide, &x, 1), start);
-  const ax_value here = ax_bind1(least ? &ax_prim_reduce_min : &ax_prim_reduce_max, &(ax_reduce_params){p->axes}, &x, 1);
+  const ax_value within = ax_bind1(args->eqn->prim, &wide, &x, 1), place = ax_add(within, start),
+                 here = ax_elements_at(x, within, d);
   const ax_value most = least ? ax_pmin(here, list.text) : ax_pmax(here, list.text);
   const ax_value hit = ax_or(ax_eq(here, most), ax_ne(here, here)), none = ax_reduce_neutral(AX_SCALAR_MIN, wide.index_dtype);
   ax_value in[] = {hit, none, place};

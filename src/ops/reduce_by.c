@@ -285,7 +285,7 @@ static void block_cut(const ax_block_args *args, bool padded) {
     ax_fail(status);
     return;
   }
-  if (padded) x[0] = ax_block_there(args, 0, &p->axes);
+  if (padded) x[0] = ax_block_unpadded(args, 0, &p->axes);
   fold_blocks(args, padded ? flagged : p->body, count + padded, x + !padded, &p->axes);
   ax_program_release(flagged);
   if (ax_failed()) return;

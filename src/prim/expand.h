@@ -18,7 +18,8 @@ AX_MUST_USE ax_status ax_lower_expanded_all(ax_lower *lower, const ax_eqn *eqn, 
                                             uint32_t *out);
 AX_MUST_USE ax_status ax_hlo_expanded_all(ax_hlo *hlo, const ax_eqn *eqn, ax_expansion_all function, const uint32_t *in,
                                           uint32_t *out);
-/* The same as a call of a function of the module, which equations of one primitive, with the same parameters and types, share. */
+/* The same as a call of a function of the module, which equations of one primitive, with the same parameters and types, share wherever they
+   come from. */
 AX_MUST_USE ax_status ax_hlo_called_all(ax_hlo *hlo, const ax_eqn *eqn, ax_expansion_all function, const uint32_t *in, uint32_t *out);
 
 #endif

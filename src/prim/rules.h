@@ -82,7 +82,7 @@ ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dt
 /* The axes that cut dimension d of operand k; whether the last blocks end in padding. */
 ax_axes ax_block_axes(const ax_block_args *args, uint32_t k, uint32_t d, bool *padded);
 /* Whether an element of operand k's block is one of the whole array, along those of these dimensions that are padded. */
-ax_value ax_block_there(const ax_block_args *args, uint32_t k, const ax_dims *dims);
+ax_value ax_block_unpadded(const ax_block_args *args, uint32_t k, const ax_dims *dims);
 
 /* --- Simplification helpers --- */
 /* The equation that made operand k, if it is one of `prim`; otherwise NULL. */

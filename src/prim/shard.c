@@ -61,7 +61,7 @@ ax_axes ax_block_axes(const ax_block_args *args, uint32_t k, uint32_t d, bool *p
   return ax_spec_names(spec, mesh, d, 0);
 }
 
-ax_value ax_block_there(const ax_block_args *args, uint32_t k, const ax_dims *dims) {
+ax_value ax_block_unpadded(const ax_block_args *args, uint32_t k, const ax_dims *dims) {
   const ax_type block = ax_typeof(args->in[k]), *whole = &args->types[args->eqn->in[k]];
   ax_value there = ax_broadcast_in_dim(ax_full(AX_BOOL, AX_DIMS(), 1), AX_LIST(block.rank, block.dims), NULL);
   for (uint32_t i = 0; i < dims->count && !ax_failed(); i++) {

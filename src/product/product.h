@@ -39,7 +39,7 @@ typedef struct ax_product_way {
   bool streams_b;          /* few rows: b is read where it lies, row by row */
   bool turns_b;            /* few rows: b lies transposed and is transposed back panel by panel, some steps at a time */
   bool packs_a, packs_b;
-  bool plain;              /* nothing is packed or made in blocks: a short path for small products */
+  bool plain;              /* nothing is packed or made in blocks: the short path */
   bool fetches_b;          /* a plain one prefetches b, panel by panel: its first pass over b may find it far away */
   int64_t slots, ahead; /* packed groups that have room: a whole pass, if b's columns come in parts; how many are packed at once */
   int64_t slot_bytes, panel_bytes;

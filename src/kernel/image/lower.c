@@ -279,13 +279,13 @@ static ax_status take_over(const work *w, uint32_t k, const uint32_t *results, u
 }
 
 /* The plain program runs and says whether it was right. If not, the kernel goes step by step, and says what is wrong where it is. */
-static ax_status lower_trial(work *w, ax_plain_manner manner, const uint32_t *in, uint32_t *out) {
+static ax_status lower_trial(work *w, const uint32_t *in, uint32_t *out) {
   ax_lower *lower = w->lower;
   const uint32_t count = w->eqn->out_count;
   ax_block *outer;
   uint32_t *results = ax_arena_alloc(&lower->plan->arena, (count + 1) * sizeof results[0]);
   if (results == NULL) return ax_out_of_memory(count * sizeof results[0]);
-  AX_TRY(ax_kernel_call_lower_plain(lower, w->eqn, manner, in, results));
+  AX_TRY(ax_kernel_call_lower_plain(lower, w->eqn, AX_PLAIN_CHECKED, in, results));
   const uint32_t right = results[count];
   for (uint32_t k = 0; k < count; k++) AX_TRY(take_over(w, k, results, &out[k]));
   AX_TRY(ax_lower_branch_begin(lower, right, 2, ax_lower_get(lower, right)->axes, &outer));
@@ -296,19 +296,6 @@ static ax_status lower_trial(work *w, ax_plain_manner manner, const uint32_t *in
   return AX_OK;
 }
 
-static bool has_semaphores(const ax_kernel_params *params) {
-  for (uint32_t b = 0; b < params->bodies.count; b++)
-    for (uint32_t i = 0; i < params->bodies.v[b]->in_count; i++)
-      if (params->bodies.v[b]->types[i].form == AX_SEMAPHORE || params->bodies.v[b]->types[i].form == AX_DMA_SEMAPHORE) return true;
-  return false;
-}
-
-/* Where the kernel may wait for what never comes, the plain program is tried. */
-static ax_status lower_interpreted(work *w, const uint32_t *in, uint32_t *out) {
-  if (has_semaphores(w->params) && w->lower->plan->options.check == 0) return lower_trial(w, AX_PLAIN_IN_ORDER_CHECKED, in, out);
-  return ax_kernel_call_lower_plain(w->lower, w->eqn, AX_PLAIN_IN_ORDER, in, out);
-}
-
 ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   work w = {.lower = lower,
             .eqn = eqn,
@@ -317,12 +304,12 @@ ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
   ax_program *choice = NULL;
   ax_regular found;
   AX_TRY(tell(lower->plan, w.params));
+  if (w.params->interpret) return ax_kernel_call_lower_plain(lower, eqn, AX_PLAIN_IN_ORDER, in, out);
   AX_TRY(make_lists(&w));
-  if (w.params->interpret) return lower_interpreted(&w, in, out);
   AX_TRY(find_plain(&w, &found, &choice));
   ax_status status = AX_ABSENT; /* also of a body that turns out to be no plain program */
   if (found == AX_REGULAR_ALWAYS) status = ax_kernel_call_lower_plain(lower, eqn, AX_PLAIN_FAST, in, out);
-  if (found == AX_REGULAR_TRIED) status = lower_trial(&w, AX_PLAIN_CHECKED, in, out);
+  if (found == AX_REGULAR_TRIED) status = lower_trial(&w, in, out);
   if (found != AX_REGULAR_SOMETIMES) return status == AX_ABSENT ? lower_steps_of(&w, in, out) : status;
   AX_TRY(ax_plan_keep(lower->plan, choice));
   return lower_choice(&w, choice, in, out);

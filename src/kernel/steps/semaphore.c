@@ -163,13 +163,7 @@ static void add_to_count(const ax_discharge_args *a, ax_value (*change)(ax_value
 
 static void discharge_signal(const ax_discharge_args *a) { add_to_count(a, ax_add); }
 
-/* A wait that finds too few would never end: what the core itself has signalled is there, and others signal nothing. */
-static void discharge_wait(const ax_discharge_args *a) {
-  const ax_content_view *semaphore = a->in[0].view;
-  if (semaphore->memory != AX_NONE && a->d->right != AX_NONE)
-    ax_discharge_require(a->d, ax_ge(ax_content_read(a->d, semaphore), a->in[1].value));
-  add_to_count(a, ax_sub);
-}
+static void discharge_wait(const ax_discharge_args *a) { add_to_count(a, ax_sub); }
 
 static void discharge_read(const ax_discharge_args *a) {
   if (a->in[0].view->memory != AX_NONE) ax_discharge_give(a, 0, ax_content_read(a->d, a->in[0].view));
