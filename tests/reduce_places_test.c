@@ -18,6 +18,7 @@ typedef struct body {                    /* of a, i: what there is so far; b, j:
   double start, place_start;
   int64_t axis, along; /* along: the iota's */
   ax_dtype places;
+  bool least_place; /* of equals */
 } body;
 
 static ax_value is_nan(ax_value x) { return ax_ne(x, x); }
@@ -26,6 +27,7 @@ static ax_value less(const ax_value *in) { return ax_or(ax_lt(in[0], in[2]), is_
 static ax_value greater(const ax_value *in) { return ax_or(ax_gt(in[0], in[2]), is_nan(in[0])); }
 static ax_value less_or_tie(const ax_value *in) { return ax_or(less(in), tie(in)); }
 static ax_value greater_or_tie(const ax_value *in) { return ax_or(greater(in), tie(in)); }
+static ax_value greater_or_equal(const ax_value *in) { return ax_or(ax_ge(in[0], in[2]), is_nan(in[0])); }
 static ax_value not_behind(const ax_value *in) { return ax_or(ax_not(ax_lt(in[0], in[2])), is_nan(in[0])); } /* b NaN: a is kept */
 static ax_value greater_last(const ax_value *in) { return ax_or(greater(in), ax_and(ax_eq(in[0], in[2]), ax_gt(in[1], in[3]))); }
 static ax_value not_nan(const ax_value *in) { return ax_gt(in[0], in[2]); }
@@ -38,6 +40,7 @@ static void combine(const ax_value *in, ax_value *out, void *context) {
   const body *b = context;
   out[0] = ax_select_n(b->first(in), in[2], in[0]);
   out[1] = ax_select_n(b->place(in), in[3], in[1]);
+  if (b->least_place) out[1] = ax_select_n(ax_eq(in[0], in[2]), out[1], ax_min(in[1], in[3])); /* as XLA's own library says it */
 }
 
 static AX_BODY(reduced) {
@@ -84,20 +87,21 @@ static void expect(const char *name, const body *b, ax_dtype dtype) {
 static void become(void **state) {
   (void)state;
   for (int64_t axis = 0; axis < 3; axis++) {
-    expect("argmin", &(body){less, less_or_tie, INFINITY, 0, axis, axis, AX_S32}, AX_F32);
-    expect("argmax", &(body){greater, greater_or_tie, -INFINITY, 0, axis, axis, AX_S64}, AX_F32);
-    expect("argmax", &(body){greater, greater_or_tie, -INFINITY, 0, axis, axis, AX_U8}, AX_F64);
-    expect("argmax", &(body){greater, greater_or_tie, -INFINITY, 0, axis, axis, AX_S32}, AX_BF16);
-    expect("argmax", &(body){greater_or_tie, greater_or_tie, INT32_MIN, 0, axis, axis, AX_S32}, AX_S32);
-    expect("argmin", &(body){less, less_or_tie, 255, 0, axis, axis, AX_S32}, AX_U8);
-    expect("argmax", &(body){not_nan, greater_or_tie, 0, 0, axis, axis, AX_S32}, AX_U32); /* integers are never NaN */
-    expect("argmax", &(body){greater, greater_or_tie, -2, 0, axis, axis, AX_S32}, AX_S2);
+    expect("argmin", &(body){less, less_or_tie, INFINITY, 0, axis, axis, AX_S32, false}, AX_F32);
+    expect("argmax", &(body){greater, greater_or_tie, -INFINITY, 0, axis, axis, AX_S64, false}, AX_F32);
+    expect("argmax", &(body){greater, greater_or_tie, -INFINITY, 0, axis, axis, AX_U8, false}, AX_F64);
+    expect("argmax", &(body){greater, greater_or_tie, -INFINITY, 0, axis, axis, AX_S32, false}, AX_BF16);
+    expect("argmax", &(body){greater_or_tie, greater_or_tie, INT32_MIN, 0, axis, axis, AX_S32, false}, AX_S32);
+    expect("argmin", &(body){less, less_or_tie, 255, 0, axis, axis, AX_S32, false}, AX_U8);
+    expect("argmax", &(body){not_nan, greater_or_tie, 0, 0, axis, axis, AX_S32, false}, AX_U32); /* integers are never NaN */
+    expect("argmax", &(body){greater, greater_or_tie, -2, 0, axis, axis, AX_S32, false}, AX_S2);
+    expect("argmax", &(body){greater_or_equal, greater_or_equal, -INFINITY, 0, axis, axis, AX_S32, .least_place = true}, AX_F32);
   }
 }
 
 static void stay(void **state) {
   (void)state;
-  const body usual = {greater, greater_or_tie, -INFINITY, 0, 1, 1, AX_S32};
+  const body usual = {greater, greater_or_tie, -INFINITY, 0, 1, 1, AX_S32, false};
   body b = usual;
   expect("argmax", &b, AX_F32);
   b.start = 0; /* no element below it is found */
@@ -131,7 +135,7 @@ static ax_status simplified(void *program) {
 
 static void without_memory(void **state) {
   (void)state;
-  body b = {greater, greater_or_tie, -INFINITY, 0, 1, 1, AX_S32};
+  body b = {greater, greater_or_tie, -INFINITY, 0, 1, 1, AX_S32, false};
   const ax_type type = TEST_TYPE(AX_F32, 5, 40, 3);
   ax_program *program = test_trace(reduced, &b, &type, 1, 2);
   assert_true(test_each_allocation(simplified, program) > 10);

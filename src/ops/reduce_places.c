@@ -46,6 +46,7 @@ static bool alike(const ax_eqn *eqn, const origin *origins, uint32_t first, orig
 static bool has_origin(const ax_eqn *eqn, const origin *origins, origin *is) {
   if (eqn->prim == &ax_prim_select_n) return eqn->in_count == 3 && origins[eqn->in[0]] == TRUTH && alike(eqn, origins, 1, is);
   if (eqn->in_count == 0 || !alike(eqn, origins, 0, is)) return false;
+  if ((eqn->prim == &ax_prim_min || eqn->prim == &ax_prim_max) && *is != TRUTH) return true; /* one of the two, by their order */
   const bool comparison = compares(eqn->prim) && *is != TRUTH;
   if (!comparison && (!is_logic(eqn->prim) || *is != TRUTH)) return false;
   *is = TRUTH;
