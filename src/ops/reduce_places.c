@@ -6,8 +6,8 @@
    argmax and argmin take a fraction of the time. A body is one of them if it does on all orders of two elements, of which one or both
    may be NaN, what these do. That proves it, since a body that only compares elements with elements and places with places, and
    chooses by that, can tell no more than these orders apart. The places are an iota's, and so those that are combined first are less;
-   only the first element has the start's, 0, and then no element goes behind the start. Of
-   zeros of both signs the element that is found may be the other one, as it may be in whichever order a reduction combines. */
+   only the first element has the start's, 0, and then no element goes behind the start. Of zeros of both signs the element that is
+   found may be the other one, as it may be in whichever order a reduction combines. */
 #include <math.h>
 #include <string.h>
 
