@@ -6,6 +6,7 @@
                                        calls, or at any moment
    LOG gets lines: what was done and when, who was told when, in seconds, and what. */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -332,7 +333,12 @@ static void diverge(part *p, uint32_t number) {
 /* --- One process ends --- */
 
 typedef void ending(void);
-static void by_exit(void) { exit(0); }
+/* Callbacks of two devices may come to it at once, and exit is not for two threads at a time. */
+static void by_exit(void) {
+  static pthread_mutex_t never_again = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&never_again);
+  exit(0);
+}
 static void by_quick_exit(void) { _exit(0); }
 static void by_abort(void) { abort(); }
 static void by_fault(void) { raise(SIGSEGV); }
