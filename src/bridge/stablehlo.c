@@ -29,8 +29,6 @@ typedef struct module {
   const bool *donor; /* by parameter of @main */
 } module;
 
-enum { most_places = 16 }; /* from which equal bodies come and are still found; those from more have functions of their own */
-
 /* --- The walk --- */
 
 /* value: room for the SSA ids of the program's values; operand: for those of any one equation's operands. */
@@ -59,20 +57,9 @@ static ax_status write_program(ax_hlo *hlo, const ax_program *program, const uin
   return status;
 }
 
-/* The entry of the body, or of one that is equal to it, from the same places; a new one's `count` is 0. NULL: no memory. */
-static ax_memo_entry *entry_of(module *m, const ax_program *body) {
-  for (uint64_t place = 0;; place++) {
-    const uint64_t key[] = {body->hash, place};
-    ax_memo_entry *entry = ax_memo_ask(&m->memo, "function", place < most_places ? NULL : body, key, sizeof key);
-    if (entry == NULL) return NULL;
-    if (entry->made[0] == NULL) entry->made[0] = ax_program_retain((ax_program *)(uintptr_t)body);
-    if (ax_program_same_locations(entry->made[0], body, false) && ax_program_equal(entry->made[0], body)) return entry;
-  }
-}
-
 /* The number of the body's function, which is written after the functions in progress. */
 static ax_status function_of(module *m, const ax_program *body, uint32_t *number) {
-  ax_memo_entry *entry = entry_of(m, body);
+  ax_memo_entry *entry = ax_memo_ask_equal(&m->memo, "function", body);
   if (entry == NULL) return ax_out_of_memory(0);
   if (entry->count == 0) {
     AX_TRY(ax_grow(&m->bodies, sizeof m->bodies[0], m->body_count, 1, &m->body_capacity));

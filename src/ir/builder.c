@@ -203,27 +203,18 @@ ax_value ax_builder_late_input(ax_builder *builder, const ax_type *type) {
   return (ax_value){builder->serial, id};
 }
 
-/* Equal programs from so many places are told apart; those from more stay as they are. */
-enum { most_places = 16 };
-
 ax_program *ax_unify_program(ax_program *program) {
   ax_builder *root = current;
   while (root != NULL && root->parent != NULL) root = root->parent;
   if (root == NULL) return program;
   if (root->unified == NULL) root->unified = ax_calloc(1, sizeof *root->unified);
-  for (uint64_t place = 0; place < most_places; place++) {
-    const uint64_t key[] = {program->hash, place};
-    ax_memo_entry *entry = root->unified != NULL ? ax_memo_ask(root->unified, "unify", NULL, key, sizeof key) : NULL;
-    if (entry == NULL) {
-      ax_fail(ax_out_of_memory(sizeof *entry));
-      return program;
-    }
-    if (entry->made[0] == NULL) entry->made[0] = ax_program_retain(program);
-    if (!ax_program_same_locations(entry->made[0], program, false) || !ax_program_equal(entry->made[0], program)) continue;
-    ax_program_release(program);
-    return ax_program_retain(entry->made[0]);
+  ax_memo_entry *entry = root->unified != NULL ? ax_memo_ask_equal(root->unified, "unify", program) : NULL;
+  if (entry == NULL) {
+    ax_fail(ax_out_of_memory(sizeof *entry));
+    return program;
   }
-  return program;
+  ax_program_release(program);
+  return ax_program_retain(entry->made[0]);
 }
 
 /* --- Handles --- */
@@ -413,14 +404,8 @@ static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *para
   AX_TRY(ax_grow(&builder->room, sizeof builder->room[0], 0, in_count + out_count, &builder->room_capacity));
   ax_type *types = builder->room;
   for (uint32_t i = 0; i < in_count; i++) types[i] = builder->types[in[i]];
-  ax_eqn eqn = {.prim = prim,
-                .params = params,
-                .in = in,
-                .in_count = in_count,
-                .out_count = out_count,
-                .line = builder->line,
-                .number = builder->number,
-                .location = builder->location};
+  ax_eqn eqn = {.prim = prim, .params = params, .in = in, .in_count = in_count, .out_count = out_count,
+                .line = builder->line, .number = builder->number, .location = builder->location};
   AX_TRY(ax_region_link_check(prim));
   if (prim->kind == AX_REGION && ax_eqn_nesting(&eqn) > AX_MAX_NESTING) return nested_too_deep();
   AX_TRY(ax_infer_types(prim, &builder->axes, params, types, in_count, types + in_count, out_count));

@@ -49,6 +49,17 @@ ax_memo_entry *ax_memo_ask(ax_memo *memo, const char *question, const ax_program
   return *at = entry;
 }
 
+ax_memo_entry *ax_memo_ask_equal(ax_memo *memo, const char *question, const ax_program *program) {
+  enum { most_places = 16 };
+  for (uint64_t place = 0;; place++) {
+    const uint64_t key[] = {program->hash, place};
+    ax_memo_entry *entry = ax_memo_ask(memo, question, place < most_places ? NULL : program, key, sizeof key);
+    if (entry == NULL) return NULL;
+    if (entry->made[0] == NULL) entry->made[0] = ax_program_retain((ax_program *)(uintptr_t)program);
+    if (ax_program_same_locations(entry->made[0], program, false) && ax_program_equal(entry->made[0], program)) return entry;
+  }
+}
+
 void ax_memo_deinit(ax_memo *memo) {
   for (size_t i = 0; i < memo->slots; i++) {
     if (memo->table[i] == NULL) continue;

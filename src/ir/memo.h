@@ -29,6 +29,9 @@ typedef struct ax_memo { /* zero to start */
 
 /* Finds the entry of a question, or makes one. Its address does not change. NULL: no memory. */
 ax_memo_entry *ax_memo_ask(ax_memo *memo, const char *question, const ax_program *program, const void *key, size_t key_bytes);
+/* The entry of the first program asked for that is equal to this one and from the same places, which is its made[0]. Equal
+   programs from more than 16 places are told apart. NULL: no memory. */
+ax_memo_entry *ax_memo_ask_equal(ax_memo *memo, const char *question, const ax_program *program);
 /* Frees all entries and releases their programs. */
 void ax_memo_deinit(ax_memo *memo);
 

@@ -84,8 +84,8 @@ ax_status ax_kernel_operand_types(const ax_eval_args *args, ax_type **out) {
 ax_status ax_kernel_call_eval(const ax_eval_args *args) {
   ax_type *types;
   ax_program *plain = NULL;
-  if (!interprets(args->eqn)) return ax_kernel_eval(args);
   if (args->hooks != NULL && args->hooks->kernel != NULL) AX_TRY(args->hooks->kernel(args, args->hooks->kernel_context));
+  if (!interprets(args->eqn)) return ax_kernel_eval(args);
   AX_TRY(ax_kernel_operand_types(args, &types));
   ax_status status = ax_kernel_discharge_run(args->eqn, &(ax_discharge_options){.in = types, .in_count = args->eqn->in_count}, &plain);
   ax_free(types);

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "axle/collectives.h"
-#include "ops/pointwise.h"
 #include "ops/argmax.h"
+#include "ops/pointwise.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -90,12 +90,6 @@ ax_value ax_elements_at(ax_value x, ax_value place, int64_t axis) {
   return (ax_squeeze)(ax_take_along_axis(x, ax_expand_dims(place, axis), axis, &inside), AX_DIMS(axis));
 }
 
-/* What no element of the array goes behind, in place of those that are only padding. */
-static ax_value without_padding(const ax_block_args *args, bool least, ax_value x, const ax_dims *axes) {
-  ax_value in[] = {ax_block_unpadded(args, 0, axes), ax_reduce_neutral(least ? AX_SCALAR_MIN : AX_SCALAR_MAX, ax_typeof(x).dtype), x};
-  return !ax_failed() && ax_broadcast_together(in, 3) ? ax_select_n(in[0], in[1], in[2]) : ax_poison;
-}
-
 /* Each device finds its block's extreme and where that is; of the devices whose extreme is that of all, the least place counts. */
 static ax_value across(const ax_block_args *args, const ax_axes *names, bool padded) {
   const argmax_params *p = args->eqn->params;
@@ -105,15 +99,15 @@ static ax_value across(const ax_block_args *args, const ax_axes *names, bool pad
   const argmax_params wide = {.axes = p->axes, .index_dtype = size > 1 << 30 ? AX_S64 : AX_S32}; /* holds places of padding, too */
   ax_value x = args->in[0];
   if (ax_typeof(x).dtype == AX_BOOL) x = ax_convert_element_type(x, AX_U8);
-  if (padded) x = without_padding(args, least, x, &p->axes);
+  if (padded) /* in its place what no element goes behind */
+    x = ax_where(ax_block_unpadded(args, 0, &p->axes), x,
+                 ax_reduce_neutral(least ? AX_SCALAR_MIN : AX_SCALAR_MAX, ax_typeof(x).dtype));
   const ax_value start = ax_spec_start(&args->in_specs[0], (uint32_t)d, ax_typeof(args->in[0]).dims[d], wide.index_dtype);
   const ax_value within = ax_bind1(args->eqn->prim, &wide, &x, 1), place = ax_add(within, start),
                  here = ax_elements_at(x, within, d);
   const ax_value most = least ? ax_pmin(here, list.text) : ax_pmax(here, list.text);
   const ax_value hit = ax_or(ax_eq(here, most), ax_ne(here, here)), none = ax_reduce_neutral(AX_SCALAR_MIN, wide.index_dtype);
-  ax_value in[] = {hit, none, place};
-  if (ax_failed() || !ax_broadcast_together(in, 3)) return ax_poison;
-  return ax_convert_element_type(ax_pmin(ax_select_n(in[0], in[1], in[2]), list.text), p->index_dtype);
+  return ax_convert_element_type(ax_pmin(ax_where(hit, place, none), list.text), p->index_dtype);
 }
 
 static void block(const ax_block_args *args) {
@@ -240,26 +234,12 @@ static const ax_param params[] = {
     {"index_dtype", AX_PARAM_DTYPE, offsetof(argmax_params, index_dtype)},
 };
 
-#define ARG_RECORD(name_, jvp_)         \
-  const ax_prim ax_prim_##name_ = {     \
-      .name = #name_,                   \
-      .kind = AX_LOCAL,                 \
-      .in_count = 1,                    \
-      .out_count = 1,                   \
-      AX_PARAMS(params, argmax_params), \
-      .infer = infer,                   \
-      .spread = ax_spread_local,        \
-      .eval = eval,                     \
-      .differs = ax_differs_union,      \
-      .jvp = jvp_,                      \
-      .linearize = jvp_,                \
-      .transpose = ax_absent_transpose, \
-      .batch = batch,                   \
-      .simplify = ax_simplify_nothing,  \
-      .shard = shard,                   \
-      .block = block,                   \
-      .lower = lower,                   \
-      .hlo = hlo,                       \
+#define ARG_RECORD(name_, jvp_)                                                                                       \
+  const ax_prim ax_prim_##name_ = {                                                                                        \
+      .name = #name_, .kind = AX_LOCAL, .in_count = 1, .out_count = 1, AX_PARAMS(params, argmax_params), .infer = infer,   \
+      .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp_, .linearize = jvp_,  \
+      .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = block,   \
+      .lower = lower, .hlo = hlo,                                                                                          \
   }
 ARG_RECORD(argmax, ax_jvp_zero);
 ARG_RECORD(argmin, ax_jvp_zero);

@@ -373,29 +373,11 @@ static ax_status read(const ax_hlo_read_args *args) {
 static const ax_hlo_reader readers[] = {{"stablehlo.reduce", read}, {0}};
 
 const ax_prim ax_prim_reduce = {
-    .name = "reduce",
-    .kind = AX_LOCAL,
-    .in_count = -1,
-    .out_count = -1,
-    .count_outs = count_outs,
+    .name = "reduce", .kind = AX_LOCAL, .in_count = -1, .out_count = -1, .count_outs = count_outs,
     AX_PARAMS(params, reduce_params),
-    .infer = infer,
-    .spread = ax_spread_local,
-    .eval = eval,
-    .differs = ax_differs_union,
-    .jvp = jvp,
-    .linearize = jvp,
-    .transpose = ax_absent_transpose,
-    .batch = batch,
-    .simplify = ax_simplify_nothing,
-    .rewrite = ax_reduce_places,
-    .shard = shard,
-    .block = block,
-    .lower = lower,
-    .complex = ax_complex_whole,
-    .form = &form,
-    .reads = readers,
-    .hlo = hlo,
+    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
+    .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .rewrite = ax_reduce_places,
+    .shard = shard, .block = block, .lower = lower, .complex = ax_complex_whole, .form = &form, .reads = readers, .hlo = hlo,
 };
 
 /* --- The function --- */

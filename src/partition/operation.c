@@ -421,9 +421,7 @@ static ax_value without_padding(const operation *o, ax_value x, uint32_t i, cons
       continue;
     const ax_type block = ax_typeof(x);
     if (ax_failed()) return ax_poison;
-    ax_value start = ax_block_start(&(ax_block_args){.blocks = &block, .specs = spec}, 0, d, AX_S64);
-    ax_value at = ax_add(ax_iota(AX_S64, AX_LIST(block.rank, block.dims), d), start);
-    x = ax_where(ax_lt(at, ax_integer(whole->dims[d])), x, neutral(o->f->factors.kind[factor], block.dtype));
+    x = ax_where(ax_spec_unpadded(spec, d, &block, whole->dims[d]), x, neutral(o->f->factors.kind[factor], block.dtype));
   }
   return x;
 }

@@ -79,6 +79,8 @@ void ax_factor_reaches(ax_factored *tensor, int64_t d, uint32_t factor, ax_reach
 ax_value ax_spec_start(const ax_spec *spec, uint32_t d, int64_t size, ax_dtype dtype);
 /* The first index of this device's block of result k along dimension d: a scalar of `dtype`. */
 ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dtype dtype);
+/* bool[block]: which elements of this device's block along dimension d, of an array that spec cuts, are of the array's `size`. */
+ax_value ax_spec_unpadded(const ax_spec *spec, uint32_t d, const ax_type *block, int64_t size);
 /* The axes that cut dimension d of operand k; whether the last blocks end in padding. */
 ax_axes ax_block_axes(const ax_block_args *args, uint32_t k, uint32_t d, bool *padded);
 /* Whether an element of operand k's block is one of the whole array, along those of these dimensions that are padded. */

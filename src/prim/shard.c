@@ -52,6 +52,11 @@ ax_value ax_spec_start(const ax_spec *spec, uint32_t d, int64_t size, ax_dtype d
   return ax_convert_element_type(ax_mul(ax_convert_element_type(ax_axis_index(list.text), AX_S64), ax_integer(size)), dtype);
 }
 
+ax_value ax_spec_unpadded(const ax_spec *spec, uint32_t d, const ax_type *block, int64_t size) {
+  const ax_value within = ax_iota(AX_S64, AX_LIST(block->rank, block->dims), d);
+  return ax_lt(ax_add(within, ax_spec_start(spec, d, block->dims[d], AX_S64)), ax_integer(size));
+}
+
 ax_axes ax_block_axes(const ax_block_args *args, uint32_t k, uint32_t d, bool *padded) {
   const ax_mesh *mesh = &ax_builder_current()->axes;
   const ax_spec *spec = &args->in_specs[k];
@@ -68,10 +73,7 @@ ax_value ax_block_unpadded(const ax_block_args *args, uint32_t k, const ax_dims 
     const uint32_t d = (uint32_t)dims->v[i];
     bool padded;
     (void)ax_block_axes(args, k, d, &padded);
-    if (!padded) continue;
-    const ax_value at =
-        ax_add(ax_iota(AX_S64, AX_LIST(block.rank, block.dims), d), ax_spec_start(&args->in_specs[k], d, block.dims[d], AX_S64));
-    there = ax_and(there, ax_lt(at, ax_integer(whole->dims[d])));
+    if (padded) there = ax_and(there, ax_spec_unpadded(&args->in_specs[k], d, &block, whole->dims[d]));
   }
   return there;
 }

@@ -6,26 +6,31 @@
 #include "product/table.h"
 
 enum {
-  many_groups = 3,     /* of rows: with so many, a last group of few rows costs little */
-  whole_lines = 16,    /* units: blocks begin at cache lines, if rows do */
-  turned_groups = 8,   /* of a transposed a, packed at once: a few cache lines from each of its rows */
-  few_groups = 2,      /* of rows: if there are no more, b is read where it lies, whatever its size */
-  some_groups = 9,     /* of rows: if there are no more, b is read where it lies if it lies near */
-  near_parts = 4,      /* of the second cache: what is no larger than one of them is near */
-  many_panels = 3,     /* of b's columns: from here on it pays to copy rows of a */
-  conflict = 8192,     /* bytes: rows at this distance share a few sets of the cache */
-  least_copied = 1024, /* bytes of a row */
+  many_groups = 3,       /* of rows: with so many, a last group of few rows costs little */
+  whole_lines = 16,      /* units: blocks begin at cache lines, if rows do */
+  turned_groups = 8,     /* of a transposed a, packed at once: a few cache lines from each of its rows */
+  few_groups = 2,        /* of rows: if there are no more, b is read where it lies, whatever its size */
+  some_groups = 9,       /* of rows: if there are no more, b is read where it lies if it lies near */
+  near_parts = 4,        /* of the second cache: what is no larger than one of them is near */
+  many_panels = 3,       /* of b's columns: from here on it pays to copy rows of a */
+  conflict = 8192,       /* bytes: rows at this distance share a few sets of the cache */
+  least_copied = 1024,   /* bytes of a row */
 };
 
 /* Says whether a factor of so many lines, so many bytes apart, stays in the second cache while it is read several times. Then
    tiles read it where it lies about as fast as from the first cache: a step takes longer than its two vectors need to come. */
 static bool lies_near(int64_t lines, int64_t apart) { return lines * apart <= ax_caches_here()->second / near_parts; }
 
+/* Says whether a block of k of all of b's columns is larger than the first cache. */
+static bool exceeds_first(const ax_product *p, const ax_product_kernels *k, int64_t block) {
+  return block * p->n * k->unit_bytes > ax_caches_here()->first;
+}
+
 static bool packs_b(const ax_product *p, const ax_product_kernels *k, int64_t block) {
   if (!k->in_place || p->b_column != 1) return true;
   if (!k->some && p->n % k->lanes != 0) return true;
   if (p->m <= few_groups * k->most_rows) return false;
-  if (block * p->n * k->unit_bytes <= ax_caches_here()->first) return false;
+  if (!exceeds_first(p, k, block)) return false;
   return p->m > some_groups * k->most_rows || p->far_b || block < p->k || !lies_near(p->k, p->b_row * k->unit_bytes);
 }
 
@@ -134,7 +139,7 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
   way.work_bytes = way.b_bytes + (size_t)(way.slots * way.slot_bytes);
   const bool fetches = p->far && p->k >= AX_WAY_LONG_TILE;
   way.plain = way.blocks == 1 && !way.packs_a && !way.packs_b && !way.narrow && !fetches;
-  way.fetches_b = p->m > few_groups * k->most_rows && block * p->n * k->unit_bytes > ax_caches_here()->first;
+  way.fetches_b = p->m > few_groups * k->most_rows && exceeds_first(p, k, block);
   if (way.narrow || columns > 0) return way;
   if (ax_few_streams(p, k)) ax_few_choose(&way, p);
   if (ax_few_turns(p, k)) ax_few_choose_turns(&way, p);

@@ -115,7 +115,6 @@ static ax_status run(const ax_eval_args *args, ax_machine *machine) {
 
 ax_status ax_kernel_eval(const ax_eval_args *args) {
   ax_machine *machine;
-  if (args->hooks != NULL && args->hooks->kernel != NULL) AX_TRY(args->hooks->kernel(args, args->hooks->kernel_context));
   AX_TRY(ax_machine_of(args, args->hooks, &machine));
   ax_status status = run(args, machine);
   ax_machine_release(machine);
