@@ -213,6 +213,7 @@ foreach(name ${mpi_names})
   endforeach()
   axle_mpi_test(${name} ${name} exit_apart 3 env AXLE_NODE_MEMORY=0 $<TARGET_FILE:mpi_ends> exit)
   axle_mpi_test(${name} ${name} speeds 2 sh tests/mpi/speeds.sh $<TARGET_FILE:command>)
+  axle_test(mpi/${name}/late_2 sh tests/mpi/late.sh ${mpi_${name}_run} ${name} $<TARGET_FILE:command>)
   axle_mpi_test(${name} ${name} digits 2 env AXLE_PROCESSES=mpi $<TARGET_FILE:example_digits> --mesh data=4
                 --out ${CMAKE_BINARY_DIR}/digits_${name}.npz data/digits.csv.gz)
   foreach(processes 2 3) # of three, one has devices of both halves of the data

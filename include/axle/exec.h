@@ -102,7 +102,7 @@ typedef struct ax_runtime_options {
      report says for whom, where, and what that one did last. It only reports. 0: what the environment's AXLE_WATCH_SECONDS says, where
      0 is never; without it 10. Below 0: never */
   double watch_seconds;
-  void (*watch)(const char *lines, void *context); /* gets the reports, each whole, on a thread that waits; NULL: stderr */
+  void (*watch)(const char *lines, void *context); /* gets the reports, each whole, on any thread; NULL: stderr */
   void *watch_context;
   const char *plugin, *plugin_options, *plugin_precision; /* of PJRT: see ax_runtime_create. Borrowed during it */
   bool plugin_partitions;

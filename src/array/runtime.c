@@ -13,6 +13,7 @@
 #include "client/client.h"
 #include "machine/machine.h"
 #include "processes/mpi.h"
+#include "processes/opening_watch.h"
 #include "processes/shared_memory.h"
 #include "processes/stall.h"
 #include "run/inside.h"
@@ -176,13 +177,17 @@ static uint32_t threads_beside(uint32_t beside) {
   return bound || beside <= 1 ? all : all > beside ? all / beside : 1;
 }
 
+static ax_status set_watch(const ax_runtime_options *options, ax_stalls *stalls) {
+  return options != NULL ? ax_stall_set(stalls, options->watch_seconds, options->watch, options->watch_context)
+                         : ax_stall_set(stalls, 0, NULL, NULL);
+}
+
 ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport *transport, uint32_t listed,
                                  const uint32_t *process_of, ax_runtime **out) {
   ax_processes *processes;
   *out = NULL;
   AX_TRY(ax_processes_create(transport, process_of, listed, &processes));
-  ax_status status = options != NULL ? ax_stall_set(processes, options->watch_seconds, options->watch, options->watch_context)
-                                     : ax_stall_set(processes, 0, NULL, NULL);
+  ax_status status = set_watch(options, &processes->stalls);
   if (status == AX_OK) status = create(options, threads_beside(transport->beside), out);
   status = ax_transport_agree(transport, status);
   if (status != AX_OK) {
@@ -198,10 +203,21 @@ ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport
   return AX_OK;
 }
 
+/* What the environment says of the watch may be wrong here alone: all hear of it once they are together. */
+static ax_status create_by_mpi(const ax_runtime_options *options, ax_runtime **out) {
+  ax_stalls stalls;
+  ax_transport *transport;
+  (void)!set_watch(options, &stalls);
+  ax_opening_watch *watch = ax_opening_watch_begin(&stalls, options->communicator != NULL);
+  ax_status status = ax_mpi_create(options->communicator, &transport);
+  if (status == AX_OK) status = ax_runtime_create_over(options, transport, options->process_of_count, options->process_of, out);
+  ax_opening_watch_end(watch);
+  return status;
+}
+
 ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out) {
   static const ax_choice choice = {"processes", "AXLE_PROCESSES", {"one", "mpi"}};
   static const ax_runtime_options none;
-  ax_transport *transport;
   int by;
   *out = NULL;
   if (options == NULL) options = &none;
@@ -209,9 +225,7 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   if (status != AX_OK) return ax_error_context(status, "runtime: ");
   if (by == AX_MPI && plugin_of(options) != NULL)
     return ax_error(AX_ABSENT, "runtime: a plugin's devices are those of one process: it does not go with MPI");
-  if (by != AX_MPI) return create(options, ax_machine_threads(), out);
-  AX_TRY(ax_mpi_create(options->communicator, &transport));
-  return ax_runtime_create_over(options, transport, options->process_of_count, options->process_of, out);
+  return by == AX_MPI ? create_by_mpi(options, out) : create(options, ax_machine_threads(), out);
 }
 
 ax_runtime *ax_runtime_hold(ax_runtime *runtime) {

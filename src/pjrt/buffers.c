@@ -195,12 +195,72 @@ bool ax_pjrt_buffer_is_held(ax_pjrt_buffer *buffer) {
   return held;
 }
 
+/* --- Put together with those of other devices --- */
+
+ax_pjrt_joined *ax_pjrt_joined_create(ax_array *whole) {
+  ax_pjrt_joined *joined = ax_alloc_plain(sizeof *joined);
+  if (joined == NULL) return NULL;
+  atomic_init(&joined->references, 1);
+  pthread_mutex_init(&joined->lock, NULL);
+  joined->whole = ax_array_retain(whole);
+  return joined;
+}
+
+static ax_array *exchange_whole(ax_pjrt_joined *joined, ax_array *whole) {
+  pthread_mutex_lock(&joined->lock);
+  ax_array *before = joined->whole;
+  joined->whole = whole;
+  pthread_mutex_unlock(&joined->lock);
+  return before;
+}
+
+void ax_pjrt_joined_release(ax_pjrt_joined *joined) {
+  if (joined == NULL || atomic_fetch_sub(&joined->references, 1) > 1) return;
+  ax_array_release(joined->whole);
+  pthread_mutex_destroy(&joined->lock);
+  ax_free(joined);
+}
+
+static ax_pjrt_joined *retain_joined(ax_pjrt_joined *joined) {
+  if (joined != NULL) atomic_fetch_add_explicit(&joined->references, 1, memory_order_relaxed);
+  return joined;
+}
+
+ax_array *ax_pjrt_joined_whole(ax_pjrt_joined *joined) {
+  pthread_mutex_lock(&joined->lock);
+  ax_array *whole = ax_array_retain(joined->whole);
+  pthread_mutex_unlock(&joined->lock);
+  return whole;
+}
+
+void ax_pjrt_buffer_join(ax_pjrt_buffer *buffer, ax_pjrt_joined *joined) {
+  ax_pjrt_joined *before = NULL;
+  pthread_mutex_lock(&buffer->lock);
+  if (buffer->array != NULL && buffer->whole == NULL && !buffer->may_move) {
+    before = buffer->joined;
+    buffer->joined = retain_joined(joined);
+  }
+  pthread_mutex_unlock(&buffer->lock);
+  ax_pjrt_joined_release(before);
+}
+
+ax_pjrt_joined *ax_pjrt_buffer_joined(ax_pjrt_buffer *buffer) {
+  pthread_mutex_lock(&buffer->lock);
+  ax_pjrt_joined *joined = retain_joined(buffer->joined);
+  pthread_mutex_unlock(&buffer->lock);
+  return joined;
+}
+
 void ax_pjrt_buffer_forget(ax_pjrt_buffer *buffer) {
   pthread_mutex_lock(&buffer->lock);
   ax_array *array = buffer->array, *whole = buffer->whole;
+  ax_pjrt_joined *joined = buffer->joined;
   buffer->array = buffer->whole = NULL;
+  buffer->joined = NULL;
   if (buffer->held > 0 && buffer->kept == NULL) buffer->kept = array, array = NULL;
   pthread_mutex_unlock(&buffer->lock);
+  if (joined != NULL) ax_array_release(exchange_whole(joined, NULL));
+  ax_pjrt_joined_release(joined);
   ax_array_release(array);
   ax_array_release(whole);
 }

@@ -47,9 +47,30 @@ static bool is_in_order(const running *r, const ax_pjrt_value *value, const ax_a
   return same;
 }
 
-/* The run's result that the buffers of all devices are the parts of, retained; NULL: they are of none, or it lies otherwise. */
-static ax_array *whole_of(const running *r, ax_pjrt_buffer *const *const *lists, size_t index) {
-  const ax_pjrt_value *value = &r->e->in[index];
+/* What runs have put the buffers of all devices together to, retained; NULL: nothing. */
+static ax_array *joined_of(const running *r, ax_pjrt_buffer *const *const *lists, size_t index) {
+  ax_pjrt_joined *joined = ax_pjrt_buffer_joined(lists[0][index]);
+  bool same = joined != NULL;
+  for (size_t place = 1; same && place < r->device_count; place++) {
+    ax_pjrt_joined *other = ax_pjrt_buffer_joined(lists[place][index]);
+    same = other == joined;
+    ax_pjrt_joined_release(other);
+  }
+  ax_array *whole = same ? ax_pjrt_joined_whole(joined) : NULL;
+  ax_pjrt_joined_release(joined);
+  return whole;
+}
+
+static ax_pjrt_error *join(const running *r, ax_pjrt_buffer *const *const *lists, size_t index, ax_array *whole) {
+  ax_pjrt_joined *joined = ax_pjrt_joined_create(whole);
+  if (joined == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for argument %zu", index);
+  for (size_t place = 0; place < r->device_count; place++) ax_pjrt_buffer_join(lists[place][index], joined);
+  ax_pjrt_joined_release(joined);
+  return NULL;
+}
+
+/* The run's result that the buffers of all devices are the parts of, retained; NULL: they are of none. */
+static ax_array *result_of(const running *r, ax_pjrt_buffer *const *const *lists, size_t index) {
   ax_array *whole = ax_pjrt_buffer_whole(lists[0][index]);
   bool same = whole != NULL;
   for (size_t place = 1; same && place < r->device_count; place++) {
@@ -57,7 +78,19 @@ static ax_array *whole_of(const running *r, ax_pjrt_buffer *const *const *lists,
     same = other == whole;
     ax_array_release(other);
   }
-  if (same && ax_type_equal(ax_array_typeof(whole), &value->whole) && ax_array_is_laid_as(whole, value->sharding) && is_in_order(r, value, whole)) return whole;
+  if (same) return whole;
+  ax_array_release(whole);
+  return NULL;
+}
+
+/* The array that is known to have the buffers of all devices as its parts, retained; NULL: there is none, or it lies otherwise. */
+static ax_array *whole_of(const running *r, ax_pjrt_buffer *const *const *lists, size_t index) {
+  const ax_pjrt_value *value = &r->e->in[index];
+  ax_array *whole = result_of(r, lists, index);
+  if (whole == NULL) whole = joined_of(r, lists, index);
+  if (whole != NULL && ax_type_equal(ax_array_typeof(whole), &value->whole) && ax_array_is_laid_as(whole, value->sharding) &&
+      is_in_order(r, value, whole))
+    return whole;
   ax_array_release(whole);
   return NULL;
 }
@@ -98,7 +131,16 @@ static ax_pjrt_error *take_apart(running *r, ax_pjrt_buffer *const *const *lists
   return NULL;
 }
 
-/* The arrays of all devices, as one. Those that a run has given as one are it again, whether or not the run is over; others are waited for. */
+/* Whether the program is given the argument for good, and the caller leaves it at that. */
+static bool is_given(const running *r, size_t index) {
+  const ax_pjrt_execute_options *options = r->options;
+  for (size_t i = 0; options != NULL && i < options->kept_count; i++)
+    if (options->kept[i] == (int64_t)index) return false;
+  return r->e->donated[index];
+}
+
+/* The arrays of all devices, as one. Those that a run has given or taken as one are it again, whether or not the run is over; others are
+   waited for. */
 static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *const *lists, size_t index, ax_array **parts, ax_array **out) {
   const ax_pjrt_value *value = &r->e->in[index];
   ax_pjrt_error *error = NULL;
@@ -113,16 +155,9 @@ static ax_pjrt_error *put_together(const running *r, ax_pjrt_buffer *const *cons
   if (error == NULL)
     error = ax_pjrt_status((ax_array_from_device_arrays)(r->e->client->runtime, value->sharding, &value->whole,
                                                          (uint32_t)r->device_count, parts, out));
+  if (error == NULL && !is_given(r, index)) error = join(r, lists, index, *out);
   while (held > 0) ax_array_release(parts[--held]);
   return error;
-}
-
-/* Whether the program is given the argument for good, and the caller leaves it at that. */
-static bool is_given(const running *r, size_t index) {
-  const ax_pjrt_execute_options *options = r->options;
-  for (size_t i = 0; options != NULL && i < options->kept_count; i++)
-    if (options->kept[i] == (int64_t)index) return false;
-  return r->e->donated[index];
 }
 
 /* The same elements in memory of their own, laid out so. Waits. */

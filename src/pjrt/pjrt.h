@@ -99,6 +99,14 @@ typedef struct ax_pjrt_order { /* of dimensions in memory, the one that changes 
   int64_t minor_to_major[AX_MAX_RANK];
 } ax_pjrt_order;
 
+/* The array that a run has put the buffers of its devices together to, for runs that take the same ones again. Each of the buffers refers
+   to it. It keeps no memory longer than they do: it loses the array once one of them is gone. */
+typedef struct ax_pjrt_joined {
+  atomic_uint references;
+  pthread_mutex_t lock;
+  ax_array *whole; /* NULL: a buffer of these is gone */
+} ax_pjrt_joined;
+
 struct ax_pjrt_buffer {
   ax_pjrt_client *client;
   ax_pjrt_memory *memory;
@@ -110,6 +118,7 @@ struct ax_pjrt_buffer {
   ax_array *whole; /* a run's result, of which the buffer is what the memory's device has; NULL: none, or deleted or donated */
   bool is_there;   /* the whole lies on the device; else all of it is the buffer's, and lies on another one */
   ax_array *array; /* the buffer's own; NULL: not asked for yet, or deleted or donated */
+  ax_pjrt_joined *joined; /* what a run has put it together to with those of other devices; NULL: nothing */
   uint32_t held;   /* external references: callers that know the memory's address */
   ax_array *kept;  /* of a buffer that was deleted or donated while it was held: its array, whose memory stays until nobody holds it */
   bool may_move;   /* the array lies in memory of the caller's, across lines of the cache, and nobody was told where */
@@ -129,6 +138,13 @@ ax_pjrt_error *ax_pjrt_buffer_array(ax_pjrt_buffer *buffer, ax_array **out);
 ax_pjrt_error *ax_pjrt_buffer_argument(ax_pjrt_buffer *buffer, ax_array **out);
 /* The result of a run that the buffer is a part of, retained; NULL: it is of none. */
 ax_array *ax_pjrt_buffer_whole(ax_pjrt_buffer *buffer);
+/* For what buffers are put together to; NULL: out of memory. ax_pjrt_joined_release. */
+ax_pjrt_joined *ax_pjrt_joined_create(ax_array *whole);
+void ax_pjrt_joined_release(ax_pjrt_joined *joined); /* NULL is allowed */
+/* Refers to it from here on, unless the buffer is a part of a run's result, or its array may move. */
+void ax_pjrt_buffer_join(ax_pjrt_buffer *buffer, ax_pjrt_joined *joined);
+ax_pjrt_joined *ax_pjrt_buffer_joined(ax_pjrt_buffer *buffer); /* retained; NULL: none */
+ax_array *ax_pjrt_joined_whole(ax_pjrt_joined *joined);        /* retained; NULL: a buffer of these is gone */
 /* Another array in the memory of this one, which lies on one device: it has as many elements. Waits. */
 AX_MUST_USE ax_status ax_pjrt_array_as(ax_array *array, const ax_type *type, int device, ax_runtime *runtime, ax_array **out);
 /* Its array is given to a run, or deleted. Memory that callers know the address of stays as long as they hold it. */

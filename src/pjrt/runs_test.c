@@ -533,6 +533,50 @@ static void test_threads(void **state) {
   destroy(client);
 }
 
+static int released;
+static void count_released(void *data, void *context) { released += data != NULL && context == NULL; }
+
+static ax_pjrt_buffer *view(ax_pjrt_client *client, int device, float *data) {
+  const int64_t dims[] = {2};
+  CALL(client_create_view_of_device_buffer, .of = client, .data = data, .dims = dims, .rank = 1, .element = AX_PJRT_F32,
+       .device = device_of(client, device), .release = count_released);
+  return client_create_view_of_device_buffer_args.value;
+}
+
+/* Buffers of the host's are put together once for all runs, in each company that they are in, and the memory of one goes with it. */
+static void test_taken_again(void **state) {
+  (void)state;
+  static char module[] = ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> (tensor<4xf32> " CUT ") {\n"
+                                 "  %0 = stablehlo.add %x, %x : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n");
+  _Alignas(64) static float data[3][16] = {{1, 2}, {3, 4}, {5, 6}}; /* each in lines of its own, so that it does not move */
+  ax_pjrt_client *client = create(2);
+  ax_pjrt_loaded_executable *loaded = compile_for(client, module, two_partitions);
+  ax_pjrt_buffer *x[2] = {view(client, 0, data[0]), view(client, 1, data[1])}, *other = view(client, 1, data[2]), *y[2];
+  for (int round = 0; round < 3; round++) {
+    run_on_two(loaded, x, y, NULL);
+    expect_two(y, 2, (const float[]){2, 4, 6, 8});
+    drop_two(y);
+    run_on_two(loaded, (ax_pjrt_buffer *[]){x[0], other}, y, NULL);
+    expect_two(y, 2, (const float[]){2, 4, 10, 12});
+    drop_two(y);
+  }
+  assert_int_equal(released, 0);
+  drop(other);
+  assert_int_equal(released, 1);
+  run_on_two(loaded, x, y, NULL);
+  expect_two(y, 2, (const float[]){2, 4, 6, 8});
+  drop_two(y);
+  drop(x[1]);
+  assert_int_equal(released, 2);
+  float back[2];
+  read_buffer(x[0], back, sizeof back);
+  assert_true(back[0] == 1 && back[1] == 2);
+  drop(x[0]);
+  assert_int_equal(released, 3);
+  unload(loaded);
+  destroy(client);
+}
+
 /* Whichever allocation fails, the caller hears of it, and nothing is left. */
 typedef struct attempt {
   ax_pjrt_client *client;
@@ -644,6 +688,6 @@ static void test_many(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_not_reduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
                                      cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_waited_for), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said), cmocka_unit_test(test_inspected), cmocka_unit_test(test_sums_of_loops), cmocka_unit_test(test_inspected_inside), cmocka_unit_test(test_memories),
-                                     cmocka_unit_test(test_threads), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
+                                     cmocka_unit_test(test_threads), cmocka_unit_test(test_taken_again), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,26 +12,33 @@
 
 /* --- The launcher --- */
 
+/* 0: none. */
+static uint32_t count_in(const char *value) {
+  const long count = value != NULL ? strtol(value, NULL, 10) : 0;
+  return count > 0 && count < UINT32_MAX ? (uint32_t)count : 0;
+}
+
 ax_mpi_launcher ax_mpi_launcher_of(const char *(*variable)(const char *name)) {
   static const struct {
-    const char *variable, *name, *family;
+    const char *processes, *number, *here, *name, *family;
   } known[] = {
-      {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun", "openmpi"},
-      {"PMI_SIZE", "MPICH's mpirun", "mpich"},
-      {"SLURM_STEP_NUM_TASKS", "Slurm's srun", ""},
+      {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "Open MPI's mpirun", "openmpi"},
+      {"PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPICH's mpirun", "mpich"},
+      {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "", "Slurm's srun", ""},
   };
   for (size_t i = 0; i < AX_COUNT(known); i++) {
-    const char *value = variable(known[i].variable);
-    const long processes = value != NULL ? strtol(value, NULL, 10) : 0;
-    if (processes > 0) return (ax_mpi_launcher){known[i].name, known[i].family, (uint32_t)processes};
+    const uint32_t processes = count_in(variable(known[i].processes));
+    if (processes == 0) continue;
+    return (ax_mpi_launcher){known[i].name, known[i].family, known[i].number, processes, count_in(variable(known[i].here))};
   }
-  return (ax_mpi_launcher){"none", "", 0};
+  return (ax_mpi_launcher){"none", "", "", 0, 0};
 }
 
 static const char *from_environment(const char *name) { return getenv(name); }
+ax_mpi_launcher ax_mpi_launcher_here(void) { return ax_mpi_launcher_of(from_environment); }
 
 ax_status ax_mpi_check_world(uint32_t processes) {
-  const ax_mpi_launcher launcher = ax_mpi_launcher_of(from_environment);
+  const ax_mpi_launcher launcher = ax_mpi_launcher_here();
   if (processes != 1 || launcher.processes <= 1) return AX_OK;
   return ax_error(AX_UNAVAILABLE,
                   "%s started %u processes, but to this library of MPI each is alone, because it goes with another launcher (%s): "
@@ -150,7 +157,7 @@ static void describe_failure(const choice *c) {
 }
 
 static void load(void) {
-  choice c = {.asked = getenv("AXLE_MPI"), .there = init_there(), .launcher = ax_mpi_launcher_of(from_environment)};
+  choice c = {.asked = getenv("AXLE_MPI"), .there = init_there(), .launcher = ax_mpi_launcher_here()};
   if (c.asked != NULL && c.asked[0] == '\0') c.asked = NULL;
   c.family = c.there != NULL ? family_of(c.there) : c.launcher.family;
   choose(&c);

@@ -28,9 +28,11 @@ const char *ax_mpi_library(void);
 /* What a launcher says in the environment. processes 0: no launcher is seen. */
 typedef struct ax_mpi_launcher {
   const char *name, *family; /* family: the shims that go with it, by the beginning of their names; "": any */
-  uint32_t processes;
+  const char *number;        /* the variable that has a process's number; "": none */
+  uint32_t processes, here;  /* here: on this machine; 0: it does not say */
 } ax_mpi_launcher;
 ax_mpi_launcher ax_mpi_launcher_of(const char *(*variable)(const char *name));
+ax_mpi_launcher ax_mpi_launcher_here(void); /* as this process's environment has it */
 /* AX_UNAVAILABLE: MPI_COMM_WORLD has one process where a launcher has started several. They go with different libraries of MPI. */
 AX_MUST_USE ax_status ax_mpi_check_world(uint32_t processes);
 

@@ -30,12 +30,13 @@ static ax_status seconds_of_environment(double *seconds) {
   return ax_error(AX_INVALID_ARGUMENT, "AXLE_WATCH_SECONDS is \"%s\"; it is a number of seconds, or 0 for never", said);
 }
 
-ax_status ax_stall_set(ax_processes *p, double seconds, void (*write)(const char *line, void *context), void *context) {
+ax_status ax_stall_set(ax_stalls *stalls, double seconds, void (*write)(const char *line, void *context), void *context) {
+  stalls->seconds = 0;
+  stalls->write = write != NULL ? write : write_to_stderr;
+  stalls->context = context;
   if (isnan(seconds)) return ax_error(AX_INVALID_ARGUMENT, "runtime: watch_seconds is no number");
   if (seconds == 0) AX_TRY(seconds_of_environment(&seconds));
-  p->stalls.seconds = seconds > 0 ? seconds : 0;
-  p->stalls.write = write != NULL ? write : write_to_stderr;
-  p->stalls.context = context;
+  stalls->seconds = seconds > 0 ? seconds : 0;
   return AX_OK;
 }
 

@@ -45,10 +45,9 @@ void ax_stall_look(ax_stall *stall, ax_processes *processes, uint64_t number, ui
    what: as the transport has them. */
 void ax_stall_linger(ax_processes *processes, const char *where, uint64_t what, uint32_t process);
 
-/* The settings of a runtime: `seconds` and `write` as ax_runtime_options.watch_seconds and .watch. AX_INVALID_ARGUMENT: what the
-   environment's AXLE_WATCH_SECONDS says is no number of seconds. */
-AX_MUST_USE ax_status ax_stall_set(ax_processes *processes, double seconds, void (*write)(const char *line, void *context),
-                                   void *context);
+/* The settings of a runtime, but for the clock: `seconds` and `write` as ax_runtime_options.watch_seconds and .watch.
+   AX_INVALID_ARGUMENT, with no reports: what the environment's AXLE_WATCH_SECONDS says is no number of seconds. */
+AX_MUST_USE ax_status ax_stall_set(ax_stalls *stalls, double seconds, void (*write)(const char *line, void *context), void *context);
 /* Seconds as the system counts them without looking at a clock: some milliseconds late. */
 double ax_stall_clock(void *context);
 

@@ -51,7 +51,7 @@ static void *be_party(void *context) {
   party *p = context;
   ax_processes *processes;
   p->status = ax_processes_create(p->transport, NULL, 0, &processes);
-  if (p->status == AX_OK) p->status = ax_stall_set(processes, 10, note, &p->number);
+  if (p->status == AX_OK) p->status = ax_stall_set(&processes->stalls, 10, note, &p->number);
   processes->stalls.clock = same_second;
   processes->stalls.context_of_clock = &said.now[p->number];
   processes->left = 0; /* it was made by the system's clock */
@@ -120,7 +120,7 @@ static void reports_come_ever_more_rarely(void **state) {
 }
 
 static ax_status never_late(ax_processes *p) {
-  assert_int_equal(ax_stall_set(p, -1, note, p), AX_OK);
+  assert_int_equal(ax_stall_set(&p->stalls, -1, note, p), AX_OK);
   assert_true(p->stalls.seconds == 0);
   ax_stall stall = {0};
   ax_stall_begin(&stall);
@@ -161,7 +161,7 @@ static int set_up(void **state) {
   for (uint32_t p = 0; p < COUNT; p++) {
     transports[p]->look_at = look_at;
     assert_int_equal(ax_processes_create(transports[p], NULL, 0, &hand[p]), AX_OK);
-    assert_int_equal(ax_stall_set(hand[p], 8, keep_lines, NULL), AX_OK);
+    assert_int_equal(ax_stall_set(&hand[p]->stalls, 8, keep_lines, NULL), AX_OK);
     hand[p]->stalls.clock = hand_clock;
     hand[p]->stalls.context_of_clock = &now;
     hand[p]->left = now;
@@ -333,18 +333,18 @@ static void readers_are_awaited(void **state) {
 static void settings(void **state) {
   (void)state;
   setenv("AXLE_WATCH_SECONDS", "2.5", 1);
-  assert_int_equal(ax_stall_set(hand[0], 0, NULL, NULL), AX_OK);
+  assert_int_equal(ax_stall_set(&hand[0]->stalls, 0, NULL, NULL), AX_OK);
   assert_true(hand[0]->stalls.seconds == 2.5);
-  assert_int_equal(ax_stall_set(hand[0], 3, NULL, NULL), AX_OK);
+  assert_int_equal(ax_stall_set(&hand[0]->stalls, 3, NULL, NULL), AX_OK);
   assert_true(hand[0]->stalls.seconds == 3);
   setenv("AXLE_WATCH_SECONDS", "0", 1);
-  assert_int_equal(ax_stall_set(hand[0], 0, NULL, NULL), AX_OK);
+  assert_int_equal(ax_stall_set(&hand[0]->stalls, 0, NULL, NULL), AX_OK);
   assert_true(hand[0]->stalls.seconds == 0);
   setenv("AXLE_WATCH_SECONDS", "soon", 1);
-  assert_int_equal(ax_stall_set(hand[0], 0, NULL, NULL), AX_INVALID_ARGUMENT);
+  assert_int_equal(ax_stall_set(&hand[0]->stalls, 0, NULL, NULL), AX_INVALID_ARGUMENT);
   assert_string_equal(ax_message(), "AXLE_WATCH_SECONDS is \"soon\"; it is a number of seconds, or 0 for never");
   unsetenv("AXLE_WATCH_SECONDS");
-  assert_int_equal(ax_stall_set(hand[0], 0, NULL, NULL), AX_OK);
+  assert_int_equal(ax_stall_set(&hand[0]->stalls, 0, NULL, NULL), AX_OK);
   assert_true(hand[0]->stalls.seconds == 10);
   const double then = ax_stall_clock(NULL);
   assert_true(ax_stall_clock(NULL) >= then);
