@@ -138,6 +138,7 @@ typedef struct line {
   double read, written, flops; /* of all calls */
   double bound;
   const char *which;
+  bool between; /* an exchange with other processes: what it moves here, and when, is not known */
 } line;
 
 static int by_loss(const void *a, const void *b) {
@@ -182,9 +183,13 @@ static void print_shape(const ax_op *op) {
 static void print_line(const line *l, double whole) {
   const ax_op *op = l->row.op;
   const double us = 1e6 * l->row.seconds;
-  printf("%10.2f %5.1f%% %8u %10.2f %-10s %9.2f %8.1f %8.1f  %s", us, 100 * l->row.seconds / whole, l->row.calls, 1e6 * l->bound,
-         l->which, us - 1e6 * l->bound, (l->read + l->written) / l->row.seconds / 1e9, l->flops / l->row.seconds / 1e9,
-         kind_of(op));
+  printf("%10.2f %5.1f%% %8u ", us, 100 * l->row.seconds / whole, l->row.calls);
+  if (l->between)
+    printf("%10s %-10s %9s %8s %8s", "", "processes", "", "", "");
+  else
+    printf("%10.2f %-10s %9.2f %8.1f %8.1f", 1e6 * l->bound, l->which, us - 1e6 * l->bound, (l->read + l->written) / l->row.seconds / 1e9,
+           l->flops / l->row.seconds / 1e9);
+  printf("  %s", kind_of(op));
   print_shape(op);
   const ax_eqn *eqn = op != NULL ? op->eqn : NULL;
   if (eqn != NULL) printf(" of %s", eqn->prim->name);
@@ -210,6 +215,19 @@ static void print_inputs(const bench *b) {
   printf("\n");
 }
 
+static line line_of(const bench *b, const ax_rates *rates, const ax_profile_row *row) {
+  const bool between = row->op != NULL && row->op->kind == AX_OP_START && ax_process_count(b->runtime) > 1;
+  const ax_amount amount = between || row->op == NULL ? (ax_amount){.dtype = AX_F32} : ax_op_amount(b->executable->compiled.plan, row->op);
+  const double calls = row->calls;
+  return (line){*row,
+                calls * amount.read,
+                calls * amount.written,
+                calls * amount.flops,
+                calls * ax_least_seconds(rates, &amount),
+                ax_least_seconds_by(rates, &amount),
+                between};
+}
+
 static ax_status print_table(const bench *b, const ax_rates *rates) {
   line *lines = ax_calloc(b->row_count, sizeof lines[0]);
   uint32_t count = 0;
@@ -218,15 +236,7 @@ static ax_status print_table(const bench *b, const ax_rates *rates) {
   for (uint32_t i = 0; i < b->row_count; i++) {
     const ax_profile_row *row = &b->rows[i];
     if (row->calls == 0 || row->seconds <= 0) continue;
-    const ax_amount amount =
-        row->op != NULL ? ax_op_amount(b->executable->compiled.plan, row->op) : (ax_amount){.dtype = AX_F32};
-    const double calls = row->calls;
-    lines[count] = (line){*row,
-                          calls * amount.read,
-                          calls * amount.written,
-                          calls * amount.flops,
-                          calls * ax_least_seconds(rates, &amount),
-                          ax_least_seconds_by(rates, &amount)};
+    lines[count] = line_of(b, rates, row);
     in_all += row->seconds;
     bounds += lines[count++].bound;
   }
@@ -239,8 +249,8 @@ static ax_status print_table(const bench *b, const ax_rates *rates) {
          rates->flops[AX_F32] / 1e9);
   printf("a run: %.2f us; in what is listed %.2f, of which the least is %.2f\n", 1e6 * b->seconds, 1e6 * in_all, 1e6 * bounds);
   printf("the rest: %.2f us (%.0f%% of a run) in which no thread worked on what is listed: beginning and ending the run, steps of\n"
-         "loops, waits of devices and threads for each other, and taking the time\n\n",
-         1e6 * b->outside, 100 * b->outside / b->seconds);
+         "loops, waits of devices and threads for each other%s, and taking the time\n\n",
+         1e6 * b->outside, 100 * b->outside / b->seconds, ax_process_count(b->runtime) > 1 ? ", messages of exchanges" : "");
   printf("%10s %6s %8s %10s %-10s %9s %8s %8s\n", "us", "", "calls", "bound us", "by", "lost us", "GB/s", "GF/s");
   for (uint32_t i = 0; i < count; i++) print_line(&lines[i], in_all);
   ax_free(lines);

@@ -47,7 +47,7 @@ static ax_status poll(ax_transport *transport, bool *any) {
 /* --- Sending and fetching: nothing is held --- */
 
 /* *what: the message that names it. Once it is in the table, another thread may end it, because its receiver is gone. */
-static ax_status hold(ax_mpi *m, const ax_transfer *like, const ax_envelope *envelope, ax_wire *what) {
+static ax_status add_transfer(ax_mpi *m, const ax_transfer *like, const ax_envelope *envelope, ax_wire *what) {
   ax_transfer *held;
   pthread_mutex_lock(&m->tables);
   ax_status status = ax_transfers_add(&m->outgoing, like, UINT32_MAX, &held);
@@ -85,7 +85,7 @@ static ax_status send_long(ax_mpi *m, uint32_t to, const ax_envelope *envelope, 
   if (copy != NULL) memcpy(copy, payload, envelope->bytes);
   const ax_transfer like = {.run = envelope->run, .bytes = envelope->bytes, .memory = (char *)(copy != NULL ? copy : payload),
                             .copy = copy, .copies = &m->copies, .done = sent, .context = context, .peer = to};
-  ax_status status = hold(m, &like, envelope, &what);
+  ax_status status = add_transfer(m, &like, envelope, &what);
   if (status == AX_OK) return name_long(m, to, &what);
   ax_copies_give(&m->copies, copy);
   return status;
@@ -121,7 +121,7 @@ static ax_status lend(ax_transport *transport, uint32_t to, const ax_envelope *e
   if (loan == 0) return send_long(m, to, envelope, payload, NULL, NULL);
   const ax_transfer like = {.run = envelope->run, .bytes = envelope->bytes, .memory = (char *)payload, .copies = &m->copies,
                             .loan = loan, .peer = to};
-  ax_status status = hold(m, &like, envelope, &what);
+  ax_status status = add_transfer(m, &like, envelope, &what);
   if (status != AX_OK) {
     pthread_mutex_lock(&m->tables);
     ax_mpi_end_loans(m, &like);

@@ -49,10 +49,10 @@ struct ax_node {
 
 /* It is held while a message is written, and few threads send to one process at a time. A mutex would take a second locked instruction to
    let it go, just after the message, which is a line that another processor has. */
-static void hold(neighbour *n) {
+static void lock_queue(neighbour *n) {
   for (uint32_t round = AX_AT_ONCE; atomic_exchange_explicit(&n->held, true, memory_order_acquire); round++) ax_together_pause(round);
 }
-static void let_go(neighbour *n) { atomic_store_explicit(&n->held, false, memory_order_release); }
+static void unlock_queue(neighbour *n) { atomic_store_explicit(&n->held, false, memory_order_release); }
 
 /* --- Shared memory --- */
 
@@ -230,12 +230,12 @@ ax_status ax_node_send(ax_node *node, uint32_t to, const void *head, size_t head
   ax_status status = AX_OK;
   uint32_t code[AX_HEAD_CODE / 4];
   assert(AX_HEAD_CODE + body_bytes <= AX_NODE_LONGEST);
-  hold(n);
+  lock_queue(n);
   const ax_ring_message m = {code, body, (uint32_t)ax_head_write(&n->sent, head, head_bytes, code), (uint32_t)body_bytes};
   if (atomic_load_explicit(&node->closed, memory_order_relaxed)) status = ax_error(AX_UNAVAILABLE, "MPI has been finalized");
   else if (!n->gone && (n->first != NULL || !ax_message_ring_write(&n->out, &m))) status = enqueue(node, n, &m);
   if (status == AX_OK) ax_head_keep(&n->sent, head, head_bytes);
-  let_go(n);
+  unlock_queue(n);
   return status;
 }
 
@@ -244,13 +244,13 @@ bool ax_node_is_sending(const ax_node *node) {
 }
 
 static void send_queued(ax_node *node, neighbour *n) {
-  hold(n);
+  lock_queue(n);
   for (queued *one; (one = n->first) != NULL && ax_message_ring_write(&n->out, &one->message);) {
     n->first = one->next;
     ax_free(one);
     atomic_fetch_sub(&node->waiting, 1);
   }
-  let_go(n);
+  unlock_queue(n);
 }
 
 void ax_node_flush(ax_node *node) {
@@ -302,17 +302,17 @@ ax_status ax_node_poll(ax_node *node, ax_on_node_message *handle, void *context,
 
 void ax_node_lose(ax_node *node, uint32_t process) {
   neighbour *n = find(node, process);
-  hold(n);
+  lock_queue(n);
   n->gone = true;
   drop_queue(node, n);
-  let_go(n);
+  unlock_queue(n);
 }
 
 void ax_node_close(ax_node *node) {
   atomic_store(&node->closed, true);
   for (uint32_t i = 0; i < node->count; i++) { /* a thread that is writing has the lock */
-    hold(&node->neighbours[i]);
+    lock_queue(&node->neighbours[i]);
     drop_queue(node, &node->neighbours[i]);
-    let_go(&node->neighbours[i]);
+    unlock_queue(&node->neighbours[i]);
   }
 }

@@ -117,7 +117,7 @@ static ax_status poll(ax_transport *transport, bool *any) {
 /* --- Sending --- */
 
 /* lent, or with `sent`: the payload stays where it is. Otherwise it is copied. */
-static ax_status hold(uint32_t from, uint32_t to, const ax_envelope *envelope, const void *payload, bool lent, ax_on_done *sent,
+static ax_status keep_payload(uint32_t from, uint32_t to, const ax_envelope *envelope, const void *payload, bool lent, ax_on_done *sent,
                       void *context, held **out) {
   const bool copies = !lent && sent == NULL;
   held *one = *out = ax_calloc(1, sizeof *one);
@@ -177,7 +177,7 @@ static ax_status send(ax_transport *transport, uint32_t to, const ax_envelope *e
   ax_delivery *delivery;
   held *one = NULL;
   AX_TRY(ax_delivery_make(envelope, transport->process, !is_long, payload, &delivery));
-  ax_status status = is_long ? hold(transport->process, to, envelope, payload, false, sent, context, &one) : AX_OK;
+  ax_status status = is_long ? keep_payload(transport->process, to, envelope, payload, false, sent, context, &one) : AX_OK;
   if (status == AX_OK) status = deliver_to(hub_of(transport), to, delivery, one, NULL);
   if (status == AX_OK) {
     if (!is_long && sent != NULL) sent(context);
@@ -212,7 +212,7 @@ static ax_status lend(ax_transport *transport, uint32_t to, const ax_envelope *e
   *loan = (ax_loan){.to = to};
   AX_TRY(ax_delivery_make(envelope, transport->process, false, NULL, &delivery));
   const bool lends = may_lend(h, transport->process);
-  ax_status status = hold(transport->process, to, envelope, payload, lends, NULL, NULL, &one);
+  ax_status status = keep_payload(transport->process, to, envelope, payload, lends, NULL, NULL, &one);
   if (status == AX_OK) status = deliver_to(h, to, delivery, one, lends ? loan : NULL);
   if (status == AX_OK) return AX_OK;
   if (lends) end_lending(h, transport->process);
