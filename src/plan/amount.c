@@ -2,6 +2,7 @@
 
 #include "machine/caches.h"
 #include "plan/fuse_worth.h"
+#include "plan/kernel_rewrite.h"
 #include "plan/op.h"
 
 /* Elements of a slot that one load or store comes to: all steps of the kernel along dimensions that its position depends on. What a
@@ -62,6 +63,29 @@ static double op_time(const ax_expr *expr) {
   return ax_scalar_precise(expr->op, expr->dtype, expr->imm) ? 5 * time : time;
 }
 
+/* Nanoseconds from the operands of an operation to its result. Functions are some tens of operations, most of which wait for each other;
+   divisions and roots are one. */
+static double chain_time(const ax_expr *expr) {
+  enum { lanes = 16 };
+  const double time = lanes * op_time(expr), quick = ax_is_float(expr->dtype) && expr->op != AX_SCALAR_SELECT ? 1.4 : 0.4;
+  if (expr->op >= AX_SCALAR_COUNT) return 0;
+  return function_times[expr->op].single == 0 ? quick : divides(expr) ? 2 * time : 3 * time;
+}
+
+/* The longest chain of a kernel's nodes. */
+static double chain_of(const ax_loop_kernel *kernel) {
+  double most = 0, ends[AX_MOST_EXPRS];
+  if (kernel->expr_count > AX_MOST_EXPRS) return 0;
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    ends[i] = 0;
+    for (int k = 0; k < 3; k++)
+      if (kernel->exprs[i].arg[k] != AX_NONE && ends[kernel->exprs[i].arg[k]] > ends[i]) ends[i] = ends[kernel->exprs[i].arg[k]];
+    ends[i] += chain_time(&kernel->exprs[i]);
+    if (ends[i] > most) most = ends[i];
+  }
+  return most;
+}
+
 /* A running kernel's steps along a row wait for each other: within a vector they are added up in some rounds of shifts. */
 static bool runs_along_rows(const ax_loop_kernel *kernel) {
   const ax_store *store = &kernel->stores[0];
@@ -100,12 +124,14 @@ ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
     out.written += most[s][1] * item;
   }
   /* registers are turned where the result is read along other rows than it is written */
-  const double turning = kernel->store_count == 1 && ax_kernel_turns(kernel) ? 0.06 * (double)ax_dtype_bytes(out.dtype) : 0;
+  const double turned = kernel->store_count == 1 ? (double)ax_kernel_turned(kernel) : 0,
+               turning = 0.06 * (double)ax_dtype_bytes(out.dtype) * turned;
   if (runs_along_rows(kernel)) time += 0.2;
   time += 0.4 * ax_kernel_looks_up(kernel);
   out.flops = each * elems;
-  out.core_ns = (time + turning) * elems;
-  out.turning_ns = turning * elems;
+  out.core_ns = time * elems + turning;
+  out.turning_ns = turning;
+  out.chain_ns = chain_of(kernel);
   out.dividing_ns = dividing * elems;
   return out;
 }

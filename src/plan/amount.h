@@ -14,6 +14,7 @@ typedef struct ax_amount {
      and those of them that divisions and roots take, of which processors make more or fewer beside what else they compute. */
   double core_ns, dividing_ns;
   double turning_ns; /* and those of moving lines of caches in another order than as they lie, which a faster core does not shorten */
+  double chain_ns;   /* of one element of a kernel, from its loads to its stores: operations that take each other's results. Roughly */
 } ax_amount;
 
 /* Seconds of core_ns on a core that takes so many times as long to compute, and to divide. */

@@ -112,6 +112,45 @@ static void of_running_sums(void **state) {
   ax_arena_deinit(&arena);
 }
 
+/* Small products: y[b, i, j] = the sum over k of x[b, i, k] z[b, k, j]. Of each number of x and z, which lie in other orders, several
+   results are made, so lines are turned once for them, and not for each multiplication. */
+static void of_small_products(void **state) {
+  (void)state;
+  enum { n = 8 };
+  ax_arena arena = {0};
+  const int64_t dims[] = {100, n, n, n}, square[] = {100, n, n};
+  const ax_position left[] = {along(0, 1), along(1, 1), along(3, 1)}, right[] = {along(0, 1), along(3, 1), along(2, 1)},
+                    to[] = {along(0, 1), along(1, 1), along(2, 1)};
+  ax_loop_kernel *k = ax_kernel_create(&arena, 4, 1, dims);
+  const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 3, square), left),
+              z = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 3, square), right);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 3, square), to, ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, x, z, AX_NONE), AX_SCALAR_ADD);
+  const ax_amount amount = ax_kernel_amount(k);
+  assert_true(amount.turning_ns > 0 && amount.turning_ns < 0.1 * 100 * n * n * n);
+  ax_arena_deinit(&arena);
+}
+
+/* What waits: the longest way through the operations, not their number. */
+static void of_chains(void **state) {
+  (void)state;
+  ax_arena arena = {0};
+  const int64_t dims[] = {1};
+  const ax_position at = along(0, 1);
+  double chain[2];
+  for (int i = 0; i < 2; i++) { /* ((x + x) + x) + x; (x + x) + (x + x) */
+    ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, dims);
+    const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, dims), &at),
+                twice = ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, x, x, AX_NONE),
+                other = i == 0 ? ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, twice, x, AX_NONE)
+                               : ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, x, x, AX_NONE),
+                sum = ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, other, i == 0 ? x : twice, AX_NONE);
+    ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, dims), &at, sum, AX_SCALAR_NONE);
+    chain[i] = ax_kernel_amount(k).chain_ns;
+  }
+  assert_true(chain[1] > 0 && fabs(2 * chain[0] - 3 * chain[1]) < 1e-9);
+  ax_arena_deinit(&arena);
+}
+
 /* y = sqrt(x / (x + x)): what divides is said apart, and counted once. */
 static void of_quotients(void **state) {
   (void)state;
@@ -158,6 +197,8 @@ int main(void) {
       cmocka_unit_test(of_strides),
       cmocka_unit_test(of_running_sums),
       cmocka_unit_test(of_quotients),
+      cmocka_unit_test(of_small_products),
+      cmocka_unit_test(of_chains),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

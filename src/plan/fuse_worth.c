@@ -233,33 +233,42 @@ uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel) {
 /* --- How memory is walked --- */
 
 /* The dimensions, a bit each, along which elements lie closest together in one of the arrays that are as large as the kernel,
-   nearly. */
-static uint32_t inner_dims(const ax_loop_kernel *kernel) {
+   nearly. *least: the elements of the smallest of these arrays. */
+static uint32_t inner_dims(const ax_loop_kernel *kernel, int64_t *least) {
   uint32_t inner = 0;
+  *least = ax_dims_elems(kernel->rank, kernel->dims);
   for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
     const ax_expr *load = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
     if (load != NULL && load->op != AX_LEAF_LOAD) continue;
     const ax_store *store = load != NULL ? NULL : &kernel->stores[i - kernel->expr_count];
     const ax_slot *slot = &kernel->slots[load != NULL ? load->slot : store->slot];
     ax_affine address;
-    int64_t least = INT64_MAX, steps = 1;
+    int64_t nearest = INT64_MAX, steps = 1;
     uint32_t closest = AX_NONE;
     if (!ax_affine_of(slot->rank, slot->dims, load != NULL ? load->at : store->at, &address)) continue;
     for (uint32_t d = 0; d < kernel->rank; d++) {
       int64_t apart = address.coef[d] < 0 ? -address.coef[d] : address.coef[d];
       if (apart == 0 || kernel->dims[d] == 1) continue;
       steps *= kernel->dims[d];
-      if (apart < least) least = apart, closest = d;
+      if (apart < nearest) nearest = apart, closest = d;
     }
-    if (closest != AX_NONE && steps >= ax_dims_elems(kernel->rank, kernel->dims) / 8) inner |= (uint32_t)1 << closest;
+    if (closest == AX_NONE || steps < ax_dims_elems(kernel->rank, kernel->dims) / 8) continue;
+    inner |= (uint32_t)1 << closest;
+    if (steps < *least) *least = steps;
   }
   return inner;
 }
 
-bool ax_kernel_turns(const ax_loop_kernel *kernel) { return __builtin_popcount(inner_dims(kernel)) > 1; }
+bool ax_kernel_turns(const ax_loop_kernel *kernel) { return ax_kernel_turned(kernel) > 0; }
+
+int64_t ax_kernel_turned(const ax_loop_kernel *kernel) {
+  int64_t least;
+  return __builtin_popcount(inner_dims(kernel, &least)) > 1 ? least : 0;
+}
 
 bool ax_kernels_walk_alike(const ax_loop_kernel *a, const ax_loop_kernel *b) {
-  uint32_t x = inner_dims(a), y = inner_dims(b);
+  int64_t least;
+  uint32_t x = inner_dims(a, &least), y = inner_dims(b, &least);
   return x == 0 || y == 0 || (x & y) != 0;
 }
 

@@ -1,6 +1,8 @@
 /* Operations of plans, counted. */
 #include "sim/work.h"
 
+#include <math.h>
+
 #include "ir/prim.h"
 #include "jit/nest/fused_loop.h"
 #include "partition/partition.h"
@@ -258,7 +260,8 @@ static ax_status choose(making *m, const ax_op *op) {
   return op->branch.count > 0 ? add_block(m, &op->branch.blocks[costliest]) : AX_OK;
 }
 
-/* Cores compute a loop of short kernels at once, as one function (jit/nest/fused_loop.h): no step of it is launched. */
+/* Cores compute a loop of short kernels at once, as one function (jit/nest/fused_loop.h): no step of it is launched, and each waits for what
+   the one before it has computed. */
 static void join(making *m, uint32_t begin) {
   ax_sim_work *w = m->work;
   for (uint32_t i = begin; i < w->step_count; i++) {
@@ -267,10 +270,12 @@ static void join(making *m, uint32_t begin) {
                        (step->kind == AX_WORK_COMPUTE && step->of->kind == AX_OP_KERNEL && ax_fused_loop_takes(step->of->kernel.kernel));
     if (!joins) return;
   }
+  const double least = 1e-9 * m->place->machine->core / ax_sim_cores(m->place->machine); /* one core computes it */
   for (uint32_t i = begin; i < w->step_count; i++) {
     ax_sim_work_op *op = &w->ops[w->steps[i].op];
     if (w->steps[i].kind != AX_WORK_COMPUTE || !op->effort.launched) continue;
     op->effort.launched = false;
+    op->effort.computing = fmax(op->effort.computing, least * ax_op_amount(m->plan, w->steps[i].of).chain_ns);
     take_time(m, op);
   }
 }
