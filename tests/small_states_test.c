@@ -40,6 +40,33 @@ static void gone_through(void **state) {
     }
 }
 
+/* Rows and columns of few elements, no whole vectors: what a step stores in parts the next one reads by rows and by columns. */
+static void rows_and_columns(void **state) {
+  static const char form[] =
+      "{ lambda x:%s[%d,%d]. let\n"
+      "  c:%s[%d,%d] = scan[ length=30 reverse=false num_consts=0 num_carry=1\n"
+      "    body={ lambda c:%s[%d,%d]. let\n"
+      "      s:%s[%d] = reduce_sum[axes=(1,)] c\n"
+      "      m:%s[%d] = reduce_max[axes=(0,)] c\n"
+      "      a:%s[%d,%d] = broadcast_in_dim[shape=(%d,%d) broadcast_dimensions=(0,)] s\n"
+      "      b:%s[%d,%d] = broadcast_in_dim[shape=(%d,%d) broadcast_dimensions=(1,)] m\n"
+      "      n:%s[%d,%d] = broadcast_in_dim[shape=(%d,%d) broadcast_dimensions=()] 101:%s[]\n"
+      "      d:%s[%d,%d] = add a b\n"
+      "      e:%s[%d,%d] = add c d\n"
+      "      f:%s[%d,%d] = rem e n\n"
+      "      in (f) } ] x\n"
+      "  in (c) }\n";
+  static const char *const types[] = {"s32", "s64", "s8", "u32", "s16"};
+  (void)state;
+  for (int r = 1; r <= 33; r += 1 + r / 3)
+    for (int k = 2; k <= 37; k += 1 + k / 2) {
+      const char *t = types[(r + k) % 5];
+      char text[2048];
+      snprintf(text, sizeof text, form, t, r, k, t, r, k, t, r, k, t, r, t, k, t, r, k, r, k, t, r, k, r, k, t, r, k, r, k, t, t, r, k, t, r, k, t, r, k);
+      try_text(text, (uint64_t)(100 * r + k));
+    }
+}
+
 /* The state's elements each by another rule, and its parts in others' places. */
 static void in_parts(void **state) {
   static const char text[] =
@@ -92,6 +119,6 @@ static void combined(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(gone_through), cmocka_unit_test(in_parts), cmocka_unit_test(combined)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gone_through), cmocka_unit_test(rows_and_columns), cmocka_unit_test(in_parts), cmocka_unit_test(combined)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

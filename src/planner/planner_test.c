@@ -172,6 +172,24 @@ static void check_more(const char *text, int64_t width, int64_t hidden, int64_t 
   ax_cluster_release(machine);
 }
 
+/* 7 devices cut few things evenly, and what all of them repeat is no work: 4 of them are faster. */
+static void test_primes(void **state) {
+  (void)state;
+  ax_cluster *machine = machine_of(machine_text);
+  ax_program *loss = loss_of(2, 64, 256);
+  double seconds[2];
+  for (int i = 0; i < 2; i++) {
+    const ax_planner_options options = test_options(16, i == 0 ? 4 : 7);
+    ax_strategies found;
+    TEST_OK(ax_planner_search(loss, machine, &options, &found));
+    seconds[i] = found.list[0].seconds;
+    ax_strategies_release(&found);
+  }
+  assert_true(seconds[1] <= seconds[0]);
+  ax_program_release(loss);
+  ax_cluster_release(machine);
+}
+
 static void test_more_devices(void **state) {
   (void)state;
   const bool all = getenv("AXLE_PLANNER_DEVICES") != NULL; /* in another minute */
@@ -511,7 +529,7 @@ static void test_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_samples_alone), cmocka_unit_test(test_experts_in_stages), cmocka_unit_test(test_both_in_stages), cmocka_unit_test(test_odd_positions),
-      cmocka_unit_test(test_more_devices),
+      cmocka_unit_test(test_primes), cmocka_unit_test(test_more_devices),
       cmocka_unit_test(test_known),      cmocka_unit_test(test_programs),          cmocka_unit_test(test_memory),
       cmocka_unit_test(test_plain),      cmocka_unit_test(test_refused),
   };

@@ -194,7 +194,6 @@ static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arran
 /* Each device does all. Where links are slow, or the model small, nothing is faster, and whoever asks should hear that. */
 static ax_status try_uncut(ax_planner *p) {
   ax_candidate c = {.stages = 1, .chunks = 1};
-  if (!p->model.train) return AX_OK;
   mesh_of(p->devices, 1, NULL, &c.mesh);
   AX_TRY(ax_arrangement_whole(&p->families, &c.layout));
   const ax_status status = try_policies(p, &c);
@@ -363,10 +362,10 @@ static ax_status improve_found(ax_planner *p, uint32_t which, bool at_last) {
 
 /* Whether it is worth improving on fewer devices: it may become faster than what more devices do. In the tests' nets, on few
    devices, a candidate did that which took 1.6 times as long as the known one, and of large models, whose trials are dear, none
-   that took twice. */
+   that took twice. A program that is not trained has no samples that are cut anyway: one of two products became 5 times as fast. */
 static bool may_lead(const ax_planner *p, const ax_candidate *c) {
   enum { few_devices = 64 };
-  const double times = p->options.devices <= few_devices ? 5 : 2;
+  const double times = !p->model.train ? 20 : p->options.devices <= few_devices ? 5 : 2;
   return p->devices == p->options.devices || c->trial.seconds < times * ax_planner_known_seconds(p);
 }
 
@@ -494,6 +493,7 @@ static ax_status try_plain(ax_planner *p, way *ways, bool *done) {
   ax_ahead_forget(p);
   AX_TRY(try_uncut(p));
   const double alone = time_alone(p);
+  p->work = fmin(p->work, alone); /* what devices repeat is no work */
   AX_TRY(try_two(p, ways, WAY_NOTHING, WAY_TENSOR));
   return find_whether_done(p, alone, done);
 }

@@ -5,6 +5,7 @@
 
 #include "axle/nn.h"
 #include "axle/transform.h"
+#include "control/closed_call.h"
 #include "control/scan.h"
 #include "ops/dot_general.h"
 #include "partition/partition.h"
@@ -66,10 +67,10 @@ static ax_status find_loop(ax_model *m) {
   return AX_OK;
 }
 
-/* What is known of a program's values: which parameter each is, itself or converted, and whether a slice of it. */
+/* What is known of a program's values: which parameter each is, itself or converted, or a slice of it. */
 typedef struct origin {
   uint32_t param; /* AX_NONE: none */
-  bool slice;
+  int32_t first;  /* the parameter's dimension that is the value's first; below 0: that has one before */
 } origin;
 
 /* Notes the batch dimensions of products with parameters. */
@@ -78,8 +79,21 @@ static void find_experts(ax_model *m, const origin *origins, const ax_eqn *eqn) 
   for (uint32_t i = 0; eqn->prim == &ax_prim_dot_general && i < 2; i++) {
     const ax_dims *batch = i == 0 ? &dot->lhs_batch : &dot->rhs_batch;
     const origin *o = &origins[eqn->in[i]];
-    if (o->param != AX_NONE && batch->count > 0) m->experts[o->param] = (int8_t)(batch->v[0] + o->slice);
+    if (o->param != AX_NONE && batch->count > 0) m->experts[o->param] = (int8_t)(batch->v[0] + o->first);
   }
+}
+
+/* A conversion is its operand, and so is a reshape that adds or drops a first dimension of one, as slices are dealt with. */
+static origin origin_of(const ax_program *program, const ax_eqn *eqn, const origin *origins) {
+  static const origin none = {AX_NONE, 0};
+  if (eqn->prim == &ax_prim_convert_element_type) return origins[eqn->in[0]];
+  if (eqn->prim != &ax_prim_reshape) return none;
+  const ax_type *from = &program->types[eqn->in[0]], *to = &program->types[eqn->out];
+  const bool drops = from->rank > to->rank;
+  const ax_type *longer = drops ? from : to, *shorter = drops ? to : from;
+  if (longer->rank != shorter->rank + 1 || longer->dims[0] != 1) return none;
+  if (memcmp(longer->dims + 1, shorter->dims, shorter->rank * sizeof shorter->dims[0]) != 0) return none;
+  return (origin){origins[eqn->in[0]].param, origins[eqn->in[0]].first + (drops ? 1 : -1)};
 }
 
 static ax_status look_at_values(ax_model *m, const ax_program *program, const origin *inputs, uint32_t until);
@@ -91,7 +105,7 @@ static ax_status look_into_loop(ax_model *m, const ax_eqn *eqn, const origin *or
   if (inputs == NULL) return ax_out_of_memory(eqn->in_count);
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     const bool sliced = i >= scan->num_consts + scan->num_carry, carried = !sliced && i >= scan->num_consts;
-    inputs[i] = (origin){carried ? AX_NONE : origins[eqn->in[i]].param, sliced};
+    inputs[i] = (origin){carried ? AX_NONE : origins[eqn->in[i]].param, origins[eqn->in[i]].first + sliced};
     if (sliced && inputs[i].param != AX_NONE) m->layered[inputs[i].param] = true;
   }
   const ax_status status = look_at_values(m, scan->body, inputs, scan->body->eqn_count);
@@ -99,15 +113,27 @@ static ax_status look_into_loop(ax_model *m, const ax_eqn *eqn, const origin *or
   return status;
 }
 
+/* Equations that call a body, as of functions of a module, give it their operands. */
+static ax_status look_into_call(ax_model *m, const ax_eqn *eqn, const origin *origins) {
+  const ax_program *body = ((const ax_closed_call_params *)eqn->params)->body;
+  origin *inputs = ax_calloc((size_t)eqn->in_count + 1, sizeof inputs[0]);
+  if (inputs == NULL) return ax_out_of_memory(eqn->in_count);
+  for (uint32_t i = 0; i < eqn->in_count; i++) inputs[i] = origins[eqn->in[i]];
+  const ax_status status = look_at_values(m, body, inputs, body->eqn_count);
+  ax_free(inputs);
+  return status;
+}
+
 static ax_status look_at_values(ax_model *m, const ax_program *program, const origin *inputs, uint32_t until) {
   origin *origins = ax_calloc((size_t)program->value_count + 1, sizeof origins[0]);
   ax_status status = origins != NULL ? AX_OK : ax_out_of_memory(program->value_count);
-  for (uint32_t v = 0; status == AX_OK && v < program->value_count; v++) origins[v] = v < program->in_count ? inputs[v] : (origin){AX_NONE, false};
+  for (uint32_t v = 0; status == AX_OK && v < program->value_count; v++) origins[v] = v < program->in_count ? inputs[v] : (origin){AX_NONE, 0};
   for (uint32_t e = 0; status == AX_OK && e < until; e++) {
     const ax_eqn *eqn = &program->eqns[e];
-    if (eqn->prim == &ax_prim_convert_element_type) origins[eqn->out] = origins[eqn->in[0]];
+    if (eqn->out_count == 1) origins[eqn->out] = origin_of(program, eqn, origins);
     find_experts(m, origins, eqn);
     if (program == m->program && e == m->loop) status = look_into_loop(m, eqn, origins);
+    else if (eqn->prim == &ax_prim_closed_call || eqn->prim == &ax_prim_checkpoint) status = look_into_call(m, eqn, origins);
   }
   ax_free(origins);
   return status;

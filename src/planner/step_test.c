@@ -110,6 +110,40 @@ static void test_model(void **state) {
   tear_down(&f);
 }
 
+/* tokens[E, T, D], w[E, D, D] -> as many tokens. As programs of JAX have it: w is given one more dimension, and loses it again. */
+static AX_BODY(experts) {
+  (void)context;
+  ax_value w = ax_reshape(ax_reshape(in[1], AX_DIMS(1, 4, 8, 8)), AX_DIMS(4, 8, 8));
+  out[0] = ax_tanh(ax_dot_general(in[0], w, AX_DIMS(2), AX_DIMS(1), AX_DIMS(0), AX_DIMS(0)));
+}
+
+static AX_BODY(layer_of_experts) {
+  (void)context;
+  ax_closed_call(AX_FN(experts, 2, 1), AX_LIST(2, in), AX_LIST(1, out));
+}
+
+static AX_BODY(mixture) { /* w[L, E, D, D], x[E, T, D] */
+  (void)context;
+  ax_value made;
+  ax_scan(AX_FN(layer_of_experts, 2, 1), 1, LAYERS, false, AX_VALUES(in[1], in[0]), AX_LIST(1, &made));
+  out[0] = ax_reduce_mean(ax_square(made), AX_ALL_DIMS, false);
+}
+
+static void test_experts_in_calls(void **state) {
+  (void)state;
+  const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(LAYERS, 4, 8, 8)), ax_array_type(AX_F32, AX_DIMS(4, 2, 8))};
+  ax_planner_options options = test_options(SAMPLES, 1);
+  ax_program *loss;
+  ax_model model;
+  TEST_OK(ax_trace(AX_FN(mixture, 2, 1), AX_LIST(2, types), &loss));
+  options.batch = (ax_args){.list = (const uint32_t[]){1}, .count = 1};
+  TEST_OK(ax_model_make(loss, &options, &model));
+  assert_true(model.layered[0]);
+  assert_int_equal(model.experts[0], 1);
+  ax_model_deinit(&model);
+  ax_program_release(loss);
+}
+
 /* However many microbatches there are and whatever is kept, a step does the same. */
 static void test_steps(void **state) {
   (void)state;
@@ -272,6 +306,6 @@ static void test_room(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_model), cmocka_unit_test(test_steps), cmocka_unit_test(test_pieces), cmocka_unit_test(test_room)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_model), cmocka_unit_test(test_experts_in_calls), cmocka_unit_test(test_steps), cmocka_unit_test(test_pieces), cmocka_unit_test(test_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

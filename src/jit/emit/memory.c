@@ -6,6 +6,7 @@
    known: at level 0 if it depends on no loop; at the level of the innermost loop that it depends on; and if it differs between
    lanes or instances, by each load. */
 #include "jit/emit/nest.h"
+#include "jit/emit/windows.h"
 
 #include "plan/kernel_range.h"
 
@@ -256,8 +257,50 @@ static LLVMValueRef pick(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
   return picked;
 }
 
+/* Lanes side by side of a small array that a step of a loop writes and the next one reads: how many of them there are, if they are moved in
+   parts of 2^k lanes. Processors do not hand on what is stored under a mask: who reads it waits until it is in the cache, for some
+   10 ns. They do hand on a part, to who loads the same part. 0: they are moved together. */
+static int64_t lanes_in_parts(const ax_nest *nest, LLVMValueRef mask) {
+  enum { most_elems = 1 << 14 };
+  const int64_t count = mask != NULL && nest->inside != NULL && nest->schedule->work <= most_elems ? known_lanes(nest, mask) : 0;
+  return count > 0 ? count : 0;
+}
+
+static int64_t part_of(int64_t count) { return (int64_t)1 << (63 - __builtin_clzll((uint64_t)count)); }
+
+/* Lanes that are not there are 0, as under a mask. */
+static LLVMValueRef load_parts(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t count) {
+  const uint32_t lanes = nest->schedule->lanes;
+  LLVMValueRef all = LLVMConstNull(LLVMVectorType(element, lanes));
+  for (int64_t at = 0, part; at < count; at += part) {
+    int64_t from[AX_MAX_LANES], within[AX_MAX_LANES];
+    part = part_of(count - at);
+    LLVMTypeRef type = LLVMVectorType(element, (unsigned)part);
+    LLVMValueRef loaded = LLVMBuildLoad2(nest->cg.builder, type, lane_place(nest, element, pointer, at), "");
+    LLVMSetAlignment(loaded, alignment(element));
+    for (int64_t l = 0; l < (int64_t)lanes; l++) {
+      within[l] = l < part ? l : -1;
+      from[l] = l >= at && l < at + part ? (int64_t)lanes + l - at : l;
+    }
+    all = ax_cg_shuffle(&nest->cg, all, ax_cg_shuffle(&nest->cg, loaded, NULL, within, lanes), from, lanes);
+  }
+  return all;
+}
+
+static void store_parts(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t count, LLVMValueRef value) {
+  for (int64_t at = 0, part; at < count; at += part) {
+    int64_t from[AX_MAX_LANES];
+    part = part_of(count - at);
+    for (int64_t l = 0; l < part; l++) from[l] = at + l;
+    LLVMValueRef one = ax_cg_shuffle(&nest->cg, value, NULL, from, (uint32_t)part);
+    LLVMSetAlignment(LLVMBuildStore(nest->cg.builder, one, lane_place(nest, element, pointer, at)), alignment(element));
+  }
+}
+
 LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
                                 LLVMValueRef mask) {
+  const int64_t parts = stride == 1 ? lanes_in_parts(nest, mask) : 0;
+  if (parts > 0) return load_parts(nest, element, pointer, parts);
   if (ax_stride_picks(stride, nest->schedule->lanes)) return pick(nest, element, pointer, stride, mask != NULL);
   if (stride != 1 && stride != -1) return gather(nest, element, pointer, stride, mask);
   LLVMValueRef value = load_whole(nest, element, lowest(nest, element, pointer, stride), oriented(nest, mask, stride));
@@ -267,6 +310,11 @@ LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef
 void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
                          LLVMValueRef value) {
   LLVMValueRef align = align_argument(nest, element);
+  const int64_t parts = stride == 1 ? lanes_in_parts(nest, mask) : 0;
+  if (parts > 0) {
+    store_parts(nest, element, pointer, parts, value);
+    return;
+  }
   for (int64_t l = 0; stride != 1 && stride != -1 && l < known_lanes(nest, mask); l++) {
     LLVMValueRef one = LLVMBuildExtractElement(nest->cg.builder, value, ax_cg_i64(&nest->cg, l), "");
     LLVMSetAlignment(LLVMBuildStore(nest->cg.builder, one, lane_place(nest, element, pointer, l * stride)), alignment(element));

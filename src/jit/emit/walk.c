@@ -127,10 +127,11 @@ static void mask_first(ax_nest *nest, LLVMValueRef mask, LLVMValueRef present) {
 /* Whether every iteration may run under a mask at little cost: one body then serves whole vectors and remainders alike, which
    halves the time to compile. Not for much data: masked stores of whole cache lines still fetch them first. Nor where the body
    does so little that making the mask counts, or stores elements apart, as the parts of complex numbers are: whole vectors of
-   these go together (woven.c), and under a mask each element alone. */
+   these go together (woven.c), and under a mask each element alone. Nor inside a loop, where what one step stores is soon read: see
+   lanes_in_parts (memory.c). */
 static bool masks_are_cheap(const ax_nest *nest) {
   const ax_nest_schedule *schedule = nest->schedule;
-  if (nest->cg.vector_bytes < 64 || schedule->work > most_masked) return false;
+  if (nest->cg.vector_bytes < 64 || nest->inside != NULL || schedule->work > most_masked) return false;
   if (schedule->weight <= light && schedule->loops[schedule->vector].extent >= long_row * (int64_t)schedule->lanes) return false;
   for (uint32_t a = 0; a < schedule->kernel->expr_count + schedule->kernel->store_count; a++) {
     const ax_nest_access *access = &schedule->accesses[a];

@@ -376,16 +376,16 @@ static void sort_loops(const ax_nest_schedule *s, uint32_t *order) {
   }
 }
 
-/* In that order: how many of the first loops stay as they are, so that those after them, of AX_MAX_NARROW iterations together at
-   most, are narrow. 0: none are, or those before have no whole block of rows. */
+/* In that order: how many of the first loops stay as they are, at least one, so that those after them, of AX_MAX_NARROW iterations
+   together at most, are narrow. 0: none are. */
 static uint32_t before_narrow(const ax_nest_schedule *s, const uint32_t *order, int64_t *narrow) {
   uint32_t first = s->loop_count;
-  for (*narrow = 1; first > 0; first--) {
+  for (*narrow = 1; first > 1; first--) {
     const ax_loop *loop = &s->loops[order[first - 1]];
     if (*narrow * loop->extent > AX_MAX_NARROW || loop->ranged) break;
     *narrow *= loop->extent;
   }
-  return first > 0 && *narrow > 1 && s->loops[order[first - 1]].extent >= s->lanes ? first : 0;
+  return *narrow > 1 ? first : 0;
 }
 
 static void make_narrow(ax_nest_schedule *s, const uint32_t *order, uint32_t first, int64_t narrow) {
@@ -431,7 +431,15 @@ static bool narrow_pays(const ax_nest_schedule *s, int64_t narrow, bool often) {
   enum { call_weight = 4, most_whole = 96, whole_rows = 4096, most_nodes = 256, least_rows = 64, rows_a_node = 4 };
   const int64_t nodes = body_weight(s, call_weight) * narrow, rows = s->work / narrow;
   if (s->loops[s->vector].extent % s->lanes == 0) return nodes <= most_whole && rows >= whole_rows;
-  return nodes <= most_nodes && (often ? rows >= s->lanes : rows >= least_rows && rows >= nodes * rows_a_node);
+  return nodes <= most_nodes && (often || (rows >= least_rows && rows >= nodes * rows_a_node));
+}
+
+/* Fewer rows than lanes, computed often, are blocks of shorter vectors, if these leave no row over. */
+static uint32_t lanes_for_rows(const ax_nest_schedule *s, int64_t rows, bool often) {
+  enum { least = 4 };
+  uint32_t lanes = s->lanes;
+  while (often && rows < s->lanes && lanes > least && rows % lanes != 0) lanes /= 2;
+  return rows >= s->lanes || rows % lanes == 0 ? lanes : 0;
 }
 
 static ax_status choose_narrow(ax_nest_schedule *s, ax_arena *arena, bool often, bool *chosen) {
@@ -444,13 +452,15 @@ static ax_status choose_narrow(ax_nest_schedule *s, ax_arena *arena, bool often,
   first = before_narrow(s, order, &narrow);
   const bool single = narrow == 1 && stores_apart(s, order) && !ax_nest_schedule_weaves(s);
   if (single) first = s->loop_count;
-  if (first == 0 || !narrow_pays(s, narrow, often)) return AX_OK;
+  const uint32_t lanes = first > 0 ? lanes_for_rows(s, s->loops[order[first - 1]].extent, often) : 0;
+  if (lanes == 0 || !narrow_pays(s, narrow, often)) return AX_OK;
   const int64_t row = s->loops[s->vector].extent;
   double cost, by_rows = loop_cost(s, s->vector) + (row % s->lanes == 0 ? 1.0 : masked_row) / (double)row;
   ax_nest_schedule before = *s;
   ax_nest_access *accesses = ax_arena_copy(arena, s->accesses, ax_nest_schedule_access_count(s) * sizeof accesses[0]);
   if (accesses == NULL) return ax_out_of_memory(ax_nest_schedule_access_count(s) * sizeof accesses[0]);
   if (single) add_single(s, order);
+  s->lanes = lanes;
   make_narrow(s, order, first, narrow);
   cost = ax_narrow_cost(s);
   *chosen = cost >= 0 && cost < by_rows;

@@ -584,6 +584,10 @@ static void short_rows_are_narrow_where_there_are_enough(void **state) {
   assert_false(rows_are_narrow(63, 3, AX_SCALAR_NONE, false));
   assert_true(rows_are_narrow(16, 3, AX_SCALAR_NONE, true)); /* in a loop */
   assert_false(rows_are_narrow(15, 3, AX_SCALAR_NONE, true));
+  assert_true(rows_are_narrow(8, 3, AX_SCALAR_NONE, true)); /* fewer rows than lanes: of shorter vectors, if none is left over */
+  assert_true(rows_are_narrow(12, 5, AX_SCALAR_NONE, true));
+  assert_false(rows_are_narrow(10, 5, AX_SCALAR_NONE, true));
+  assert_false(rows_are_narrow(8, 3, AX_SCALAR_NONE, false));
   assert_true(rows_are_narrow(1000, 12, AX_SCALAR_TANH, false)); /* calls are short code */
   assert_false(rows_are_narrow(100, 12, AX_SCALAR_TANH, false));
   assert_false(rows_are_narrow(1000, 16, AX_SCALAR_NONE, true)); /* whole vectors */
