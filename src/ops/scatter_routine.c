@@ -227,6 +227,8 @@ static bool has_rows(const ax_scattering *s) {
 enum { listed = 256, at_once = 8, fetched_ahead = 8, fetched_bytes = 512 }; /* rows; of each */
 
 typedef struct listing { /* rows of the part, and where they go: places `pitch` elements apart */
+  const char *of;        /* the indices that have been listed last, of rows `rows`; NULL: none */
+  range rows;
   int64_t count, pitch, row[listed + at_once], place[listed + at_once];
 } listing;
 
@@ -399,14 +401,21 @@ static void do_listed(const ax_scattering *s, const memory *m, const listing *li
   }
 }
 
+/* Batches of updates may have their indices in common: these are listed once, if all fit in a list. */
+static void list_once(const ax_scattering *s, const memory *m, range places, range rows, listing *list) {
+  if (list->of == m->indices && list->rows.begin == rows.begin && list->rows.end == rows.end) return;
+  list_any(s, m, places, rows.begin, rows.end, list);
+  list->of = m->indices;
+  list->rows = rows;
+}
+
 /* Of a list of indices the windows `rows`, in places of the part, and of these its columns. */
-static void do_rows(const ax_scattering *s, const memory *m, range rows, range places, range columns) {
+static void do_rows(const ax_scattering *s, const memory *m, range rows, range places, range columns, listing *list) {
   const bool singles = s->combine == AX_SCALAR_ADD && s->dtype == AX_F32 && s->window_rank == 0;
-  listing list;
   for (int64_t i = rows.begin; i < rows.end; i += listed) {
-    list_any(s, m, places, i, rows.end - i < listed ? rows.end : i + listed, &list);
-    if (singles) add_listed(s, m, &list);
-    else do_listed(s, m, &list, columns);
+    list_once(s, m, places, (range){i, rows.end - i < listed ? rows.end : i + listed}, list);
+    if (singles) add_listed(s, m, list);
+    else do_listed(s, m, list, columns);
   }
 }
 
@@ -423,14 +432,14 @@ static void move(offsets *at, const ax_scatter_loop *loop, int64_t steps) {
 }
 
 /* The part's windows of the list of indices at `at`. */
-static void do_list(const ax_scattering *s, const memory *m, offsets at, range own) {
+static void do_list(const ax_scattering *s, const memory *m, offsets at, range own, listing *list) {
   const memory here = {m->indices + at.indices * (int64_t)ax_dtype_bytes(s->index_dtype), m->updates + at.updates * s->bytes,
                        m->operand + at.operand * s->bytes, m->combine};
   const range rows = s->cut_batch >= 0 && s->cut_batch + 1 == (int)s->batch_rank ? own : (range){0, inner_loop(s)->extent};
   const range places = s->cut_number >= 0 ? own : (range){0, INT64_MAX};
   const range columns = s->cut_window == 0 ? own : (range){0, s->window_rank > 0 ? s->window[0].extent : 1};
   if (has_short_rows(s)) place_short_rows(s, &here);
-  else do_rows(s, &here, rows, places, columns);
+  else do_rows(s, &here, rows, places, columns, list);
 }
 
 ax_status ax_scatter_part(const void *data, void *const *memories, uint32_t part) {
@@ -441,6 +450,8 @@ ax_status ax_scatter_part(const void *data, void *const *memories, uint32_t part
   const uint32_t rank = lists ? s->batch_rank - 1 : s->batch_rank;
   int64_t index[AX_MAX_RANK], first[AX_MAX_RANK], end[AX_MAX_RANK];
   offsets at = {0, 0, 0};
+  listing list;
+  list.of = NULL;
   for (uint32_t d = 0; d < rank; d++) {
     bool cut = (int)d == s->cut_batch;
     index[d] = first[d] = cut ? own.begin : 0;
@@ -448,7 +459,7 @@ ax_status ax_scatter_part(const void *data, void *const *memories, uint32_t part
     move(&at, &s->batch[d], first[d]);
   }
   for (;;) {
-    if (lists) do_list(s, &m, at, own);
+    if (lists) do_list(s, &m, at, own, &list);
     else do_index(s, &m, at.indices, at.operand, at.updates, s->cut_batch >= 0 ? all : own);
     uint32_t d = rank;
     for (; d > 0; d--) {
