@@ -322,6 +322,14 @@ static bool has_short_rows(const ax_type *matrix, const ax_dot_side *s) {
          ax_type_elems(matrix) >= many && ax_product_result(matrix->dtype, &made) && made == matrix->dtype;
 }
 
+/* A matrix of a few rows and columns, as the gate of a quantum computer is, times many columns; or many rows times it. Panels would be mostly
+   empty, and what a kernel is fused with would pass through memory. A matrix that begins with the dimension that is summed over is
+   one whose columns are rows: a GEMM takes it as it lies, and registers of a kernel would have to be turned. */
+static bool is_few_by_few(const ax_dot_side *left, int64_t m, int64_t n, int64_t k) {
+  enum { few = 4 };
+  return k <= few && (m <= few || (n <= few && left->contract.count == 1 && left->contract.v[0] > 0));
+}
+
 /* Says whether a kernel is faster than a GEMM: for vectors, which are one long row, for many tiny matrices, and for one so tiny
    that calling for its product takes longer than making it, as in a loop. */
 static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const ax_dot_side *left, const ax_dot_side *right) {
@@ -329,7 +337,7 @@ static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const ax_dot_sid
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
   ax_dtype made;
   if (!ax_product_result(ax_multiplied_as(lhs->dtype), &made) || m == 1 || n == 1 || k == 1) return true;
-  return m * n * k <= (listed_elems(lhs, &left->batch) > 1 ? tiny : tiny_alone);
+  return is_few_by_few(left, m, n, k) || m * n * k <= (listed_elems(lhs, &left->batch) > 1 ? tiny : tiny_alone);
 }
 
 /* Floats of a byte are multiplied as bf16, and integers of fewer bits as s8 or u8, which have all their numbers. */

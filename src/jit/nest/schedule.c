@@ -141,10 +141,20 @@ static double loop_cost(const ax_nest_schedule *s, uint32_t loop) {
   return cost * vectors / (double)l->extent;
 }
 
+/* Of the loop that is cut into ranges a call may get a single step, of which no vector is made. That is of no use where what is stored
+   lies apart along it, and another loop is as long as a vector. */
+static bool is_cut_short(const ax_nest_schedule *s, uint32_t loop) {
+  if (!s->loops[loop].ranged || s->reduces || ax_stride_length(ax_nest_schedule_store(s, 0)->stride[loop]) <= 1) return false;
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (l != loop && s->loops[l].extent >= s->lanes) return true;
+  return false;
+}
+
 static uint32_t choose_vector(const ax_nest_schedule *s) {
   uint32_t best = s->loop_count - 1;
   double best_cost = loop_cost(s, best);
   for (uint32_t loop = best; loop-- > 0;) {
+    if (is_cut_short(s, loop)) continue;
     double cost = loop_cost(s, loop);
     if (cost < best_cost) {
       best = loop;
