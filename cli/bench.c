@@ -138,7 +138,7 @@ typedef struct line {
   double read, written, flops; /* of all calls */
   double bound;
   const char *which;
-  bool between; /* an exchange with other processes: what it moves here, and when, is not known */
+  bool between; /* an exchange, where there are several processes: what it moves here, and when, is not known */
 } line;
 
 static int by_loss(const void *a, const void *b) {

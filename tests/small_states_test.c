@@ -67,6 +67,59 @@ static void rows_and_columns(void **state) {
     }
 }
 
+/* The same with floats, by what gives the same bits in any order: largest and smallest numbers, and sums of two. */
+static void rows_and_columns_of_floats(void **state) {
+  static const char form[] =
+      "{ lambda x:%s[%d,%d]. let\n"
+      "  c:%s[%d,%d] = scan[ length=30 reverse=false num_consts=0 num_carry=1\n"
+      "    body={ lambda c:%s[%d,%d]. let\n"
+      "      s:%s[%d] = reduce_min[axes=(1,)] c\n"
+      "      m:%s[%d] = reduce_max[axes=(0,)] c\n"
+      "      a:%s[%d,%d] = broadcast_in_dim[shape=(%d,%d) broadcast_dimensions=(0,)] s\n"
+      "      b:%s[%d,%d] = broadcast_in_dim[shape=(%d,%d) broadcast_dimensions=(1,)] m\n"
+      "      d:%s[%d,%d] = sub a b\n"
+      "      e:%s[%d,%d] = max c d\n"
+      "      f:%s[%d,%d] = rev[dimensions=(1,)] e\n"
+      "      in (f) } ] x\n"
+      "  in (c) }\n";
+  static const char *const types[] = {"f32", "f64", "bf16", "f16"};
+  (void)state;
+  for (int r = 1; r <= 21; r += 1 + r / 3)
+    for (int k = 2; k <= 37; k += 1 + k / 2) {
+      const char *t = types[(r + k) % 4];
+      char text[2048];
+      snprintf(text, sizeof text, form, t, r, k, t, r, k, t, r, k, t, r, t, k, t, r, k, r, k, t, r, k, r, k, t, r, k, t, r, k, t, r, k);
+      try_text(text, (uint64_t)(100 * r + k));
+    }
+}
+
+/* Sums at places that all rows have in common: of two numbers each. */
+static void scattered(void **state) {
+  static const char form[] =
+      "{ lambda x:%s[6,5,7]. let\n"
+      "  c:%s[6,5,7] = scan[ length=9 reverse=false num_consts=0 num_carry=1\n"
+      "    body={ lambda c:%s[6,5,7]. let\n"
+      "      j:s32[11,2] = iota[dtype=s32 shape=(11,2) dimension=0]\n"
+      "      k:s32[11,2] = broadcast_in_dim[shape=(11,2) broadcast_dimensions=()] 6:s32[]\n"
+      "      i:s32[11,2] = rem j k\n"
+      "      t:%s[6,5] = reduce_max[axes=(2,)] c\n"
+      "      v:%s[6,11] = broadcast_in_dim[shape=(6,11) broadcast_dimensions=()] 3:%s[]\n"
+      "      d:%s[6,5,7] = scatter_add[update_window_dims=(0,) inserted_window_dims=(1, 2) scatter_dims_to_operand_dims=(1, 2) "
+      "operand_batching_dims=() scatter_indices_batching_dims=() mode=\"fill\" indices_are_sorted=false unique_indices=false] c i v\n"
+      "      b:%s[6,5,7] = broadcast_in_dim[shape=(6,5,7) broadcast_dimensions=(0, 1)] t\n"
+      "      e:%s[6,5,7] = add d b\n"
+      "      in (e) } ] x\n"
+      "  in (c) }\n";
+  static const char *const types[] = {"s32", "u32", "s64", "u64", "s16"};
+  (void)state;
+  for (int i = 0; i < (int)AX_COUNT(types); i++) {
+    const char *t = types[i];
+    char text[2048];
+    snprintf(text, sizeof text, form, t, t, t, t, t, t, t, t, t);
+    try_text(text, (uint64_t)i);
+  }
+}
+
 /* The state's elements each by another rule, and its parts in others' places. */
 static void in_parts(void **state) {
   static const char text[] =
@@ -119,6 +172,7 @@ static void combined(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(gone_through), cmocka_unit_test(rows_and_columns), cmocka_unit_test(in_parts), cmocka_unit_test(combined)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gone_through), cmocka_unit_test(rows_and_columns), cmocka_unit_test(rows_and_columns_of_floats),
+                                     cmocka_unit_test(scattered), cmocka_unit_test(in_parts), cmocka_unit_test(combined)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

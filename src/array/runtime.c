@@ -205,7 +205,7 @@ ax_status ax_runtime_create_over(const ax_runtime_options *options, ax_transport
 
 /* What the environment says of the watch may be wrong here alone: all hear of it once they are together. */
 static ax_status create_by_mpi(const ax_runtime_options *options, ax_runtime **out) {
-  ax_stalls stalls;
+  ax_stalls stalls = {0};
   ax_transport *transport;
   (void)!set_watch(options, &stalls);
   ax_opening_watch *watch = ax_opening_watch_begin(&stalls, options->communicator != NULL);

@@ -233,15 +233,22 @@ ax_array *ax_pjrt_joined_whole(ax_pjrt_joined *joined) {
   return whole;
 }
 
-void ax_pjrt_buffer_join(ax_pjrt_buffer *buffer, ax_pjrt_joined *joined) {
+void ax_pjrt_joined_dissolve(ax_pjrt_joined *joined) {
+  if (joined != NULL) ax_array_release(exchange_whole(joined, NULL));
+}
+
+bool ax_pjrt_buffer_join(ax_pjrt_buffer *buffer, ax_pjrt_joined *joined) {
   ax_pjrt_joined *before = NULL;
   pthread_mutex_lock(&buffer->lock);
-  if (buffer->array != NULL && buffer->whole == NULL && !buffer->may_move) {
+  const bool joins = buffer->array != NULL && buffer->whole == NULL && !buffer->may_move;
+  if (joins) {
     before = buffer->joined;
     buffer->joined = retain_joined(joined);
   }
   pthread_mutex_unlock(&buffer->lock);
+  ax_pjrt_joined_dissolve(before); /* nobody will find it whole again */
   ax_pjrt_joined_release(before);
+  return joins;
 }
 
 ax_pjrt_joined *ax_pjrt_buffer_joined(ax_pjrt_buffer *buffer) {
@@ -259,7 +266,7 @@ void ax_pjrt_buffer_forget(ax_pjrt_buffer *buffer) {
   buffer->joined = NULL;
   if (buffer->held > 0 && buffer->kept == NULL) buffer->kept = array, array = NULL;
   pthread_mutex_unlock(&buffer->lock);
-  if (joined != NULL) ax_array_release(exchange_whole(joined, NULL));
+  ax_pjrt_joined_dissolve(joined);
   ax_pjrt_joined_release(joined);
   ax_array_release(array);
   ax_array_release(whole);

@@ -64,7 +64,9 @@ static ax_array *joined_of(const running *r, ax_pjrt_buffer *const *const *lists
 static ax_pjrt_error *join(const running *r, ax_pjrt_buffer *const *const *lists, size_t index, ax_array *whole) {
   ax_pjrt_joined *joined = ax_pjrt_joined_create(whole);
   if (joined == NULL) return ax_pjrt_fail(AX_PJRT_RESOURCE_EXHAUSTED, "out of memory for argument %zu", index);
-  for (size_t place = 0; place < r->device_count; place++) ax_pjrt_buffer_join(lists[place][index], joined);
+  bool all = true;
+  for (size_t place = 0; all && place < r->device_count; place++) all = ax_pjrt_buffer_join(lists[place][index], joined);
+  if (!all) ax_pjrt_joined_dissolve(joined);
   ax_pjrt_joined_release(joined);
   return NULL;
 }

@@ -100,7 +100,7 @@ typedef struct ax_pjrt_order { /* of dimensions in memory, the one that changes 
 } ax_pjrt_order;
 
 /* The array that a run has put the buffers of its devices together to, for runs that take the same ones again. Each of the buffers refers
-   to it. It keeps no memory longer than they do: it loses the array once one of them is gone. */
+   to it. It keeps no memory longer than they do: it loses the array once one of them is gone, or is put together with others. */
 typedef struct ax_pjrt_joined {
   atomic_uint references;
   pthread_mutex_t lock;
@@ -141,8 +141,9 @@ ax_array *ax_pjrt_buffer_whole(ax_pjrt_buffer *buffer);
 /* For what buffers are put together to; NULL: out of memory. ax_pjrt_joined_release. */
 ax_pjrt_joined *ax_pjrt_joined_create(ax_array *whole);
 void ax_pjrt_joined_release(ax_pjrt_joined *joined); /* NULL is allowed */
-/* Refers to it from here on, unless the buffer is a part of a run's result, or its array may move. */
-void ax_pjrt_buffer_join(ax_pjrt_buffer *buffer, ax_pjrt_joined *joined);
+/* Refers to it from here on, and says so; not if the buffer is a part of a run's result, is gone, or its array may move. */
+bool ax_pjrt_buffer_join(ax_pjrt_buffer *buffer, ax_pjrt_joined *joined);
+void ax_pjrt_joined_dissolve(ax_pjrt_joined *joined); /* it loses the array; NULL is allowed */
 ax_pjrt_joined *ax_pjrt_buffer_joined(ax_pjrt_buffer *buffer); /* retained; NULL: none */
 ax_array *ax_pjrt_joined_whole(ax_pjrt_joined *joined);        /* retained; NULL: a buffer of these is gone */
 /* Another array in the memory of this one, which lies on one device: it has as many elements. Waits. */

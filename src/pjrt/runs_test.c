@@ -577,6 +577,34 @@ static void test_taken_again(void **state) {
   destroy(client);
 }
 
+/* A buffer that went into another company, or into one with a part of a result, takes its memory with it: the first company does not keep it. */
+static void test_other_company(void **state) {
+  (void)state;
+  static char module[] = ON("2", "func.func public @main(%x: tensor<4xf32> " CUT ") -> (tensor<4xf32> " CUT ") {\n"
+                                 "  %0 = stablehlo.add %x, %x : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}\n");
+  _Alignas(64) static float data[3][16] = {{1, 2}, {3, 4}, {5, 6}};
+  ax_pjrt_client *client = create(2);
+  ax_pjrt_loaded_executable *loaded = compile_for(client, module, two_partitions);
+  ax_pjrt_buffer *x[2] = {view(client, 0, data[0]), view(client, 1, data[1])}, *other = view(client, 1, data[2]), *y[2], *z[2];
+  released = 0;
+  run_on_two(loaded, x, y, NULL);
+  expect_two(y, 2, (const float[]){2, 4, 6, 8});
+  run_on_two(loaded, (ax_pjrt_buffer *[]){x[0], other}, z, NULL);
+  expect_two(z, 2, (const float[]){2, 4, 10, 12});
+  drop_two(z);
+  drop(x[0]);
+  assert_int_equal(released, 1);
+  run_on_two(loaded, (ax_pjrt_buffer *[]){y[0], other}, z, NULL); /* y: of a result */
+  expect_two(z, 2, (const float[]){4, 8, 10, 12});
+  drop_two(y), drop_two(z);
+  drop(other);
+  assert_int_equal(released, 2);
+  drop(x[1]);
+  assert_int_equal(released, 3);
+  unload(loaded);
+  destroy(client);
+}
+
 /* Whichever allocation fails, the caller hears of it, and nothing is left. */
 typedef struct attempt {
   ax_pjrt_client *client;
@@ -688,6 +716,6 @@ static void test_many(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_unreduced), cmocka_unit_test(test_not_reduced), cmocka_unit_test(test_by_device), cmocka_unit_test(test_replicas),
                                      cmocka_unit_test(test_failure_flows), cmocka_unit_test(test_waited_for), cmocka_unit_test(test_parts_apart), cmocka_unit_test(test_orders), cmocka_unit_test(test_layouts_said), cmocka_unit_test(test_inspected), cmocka_unit_test(test_sums_of_loops), cmocka_unit_test(test_inspected_inside), cmocka_unit_test(test_memories),
-                                     cmocka_unit_test(test_threads), cmocka_unit_test(test_taken_again), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
+                                     cmocka_unit_test(test_threads), cmocka_unit_test(test_taken_again), cmocka_unit_test(test_other_company), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

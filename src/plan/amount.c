@@ -69,6 +69,7 @@ static double chain_time(const ax_expr *expr) {
   enum { lanes = 16 };
   const double time = lanes * op_time(expr), quick = ax_is_float(expr->dtype) && expr->op != AX_SCALAR_SELECT ? 1.4 : 0.4;
   if (expr->op >= AX_SCALAR_COUNT) return 0;
+  if (expr->op == AX_SCALAR_THREEFRY) return 3 * time;
   return function_times[expr->op].single == 0 ? quick : divides(expr) ? 2 * time : 3 * time;
 }
 
@@ -124,7 +125,7 @@ ax_amount ax_kernel_amount(const ax_loop_kernel *kernel) {
     out.written += most[s][1] * item;
   }
   /* registers are turned where the result is read along other rows than it is written */
-  const double turned = kernel->store_count == 1 ? (double)ax_kernel_turned(kernel) : 0,
+  const double turned = kernel->store_count == 1 ? (double)ax_kernel_turned_elems(kernel) : 0,
                turning = 0.06 * (double)ax_dtype_bytes(out.dtype) * turned;
   if (runs_along_rows(kernel)) time += 0.2;
   time += 0.4 * ax_kernel_looks_up(kernel);

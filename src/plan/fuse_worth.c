@@ -259,9 +259,9 @@ static uint32_t inner_dims(const ax_loop_kernel *kernel, int64_t *least) {
   return inner;
 }
 
-bool ax_kernel_turns(const ax_loop_kernel *kernel) { return ax_kernel_turned(kernel) > 0; }
+bool ax_kernel_turns(const ax_loop_kernel *kernel) { return ax_kernel_turned_elems(kernel) > 0; }
 
-int64_t ax_kernel_turned(const ax_loop_kernel *kernel) {
+int64_t ax_kernel_turned_elems(const ax_loop_kernel *kernel) {
   int64_t least;
   return __builtin_popcount(inner_dims(kernel, &least)) > 1 ? least : 0;
 }

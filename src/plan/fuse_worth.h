@@ -35,7 +35,7 @@ uint32_t ax_kernel_looks_up(const ax_loop_kernel *kernel);
 bool ax_kernels_walk_alike(const ax_loop_kernel *a, const ax_loop_kernel *b);
 /* Whether a kernel goes along the rows of one array and across those of another, as transposes do. */
 bool ax_kernel_turns(const ax_loop_kernel *kernel);
-int64_t ax_kernel_turned(const ax_loop_kernel *kernel); /* how many elements, of the smallest of these arrays; 0: it does not */
+int64_t ax_kernel_turned_elems(const ax_loop_kernel *kernel); /* how many elements, of the smallest of these arrays; 0: it does not */
 /* Whether both kernels make columns of one array of a few columns, whose rows one that makes them all would write whole. */
 bool ax_bounds_fill_rows(const ax_bound *a, const ax_bound *b);
 /* Whether one kernel reduces long rows to few results, which is done in blocks (plan/blocks.h), and the other stores each

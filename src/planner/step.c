@@ -70,7 +70,7 @@ static ax_status find_loop(ax_model *m) {
 /* What is known of a program's values: which parameter each is, itself or converted, or a slice of it. */
 typedef struct origin {
   uint32_t param; /* AX_NONE: none */
-  int32_t first;  /* the parameter's dimension that is the value's first; below 0: that has one before */
+  int32_t first;  /* how many of the parameter's first dimensions the value lacks; below 0: it has others before them */
 } origin;
 
 /* Notes the batch dimensions of products with parameters. */
@@ -79,7 +79,8 @@ static void find_experts(ax_model *m, const origin *origins, const ax_eqn *eqn) 
   for (uint32_t i = 0; eqn->prim == &ax_prim_dot_general && i < 2; i++) {
     const ax_dims *batch = i == 0 ? &dot->lhs_batch : &dot->rhs_batch;
     const origin *o = &origins[eqn->in[i]];
-    if (o->param != AX_NONE && batch->count > 0) m->experts[o->param] = (int8_t)(batch->v[0] + o->first);
+    for (uint32_t k = 0; o->param != AX_NONE && m->experts[o->param] < 0 && k < batch->count; k++)
+      if (batch->v[k] + o->first >= 0) m->experts[o->param] = (int8_t)(batch->v[k] + o->first); /* else a dimension that was added */
   }
 }
 
@@ -106,20 +107,24 @@ static ax_status look_into_loop(ax_model *m, const ax_eqn *eqn, const origin *or
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     const bool sliced = i >= scan->num_consts + scan->num_carry, carried = !sliced && i >= scan->num_consts;
     inputs[i] = (origin){carried ? AX_NONE : origins[eqn->in[i]].param, origins[eqn->in[i]].first + sliced};
-    if (sliced && inputs[i].param != AX_NONE) m->layered[inputs[i].param] = true;
+    if (sliced && inputs[i].param != AX_NONE && origins[eqn->in[i]].first == 0) m->layered[inputs[i].param] = true;
   }
   const ax_status status = look_at_values(m, scan->body, inputs, scan->body->eqn_count);
   ax_free(inputs);
   return status;
 }
 
-/* Equations that call a body, as of functions of a module, give it their operands. */
+/* Equations that call a body, as of functions of a module, give it their operands. One that gets no parameter is left out. */
 static ax_status look_into_call(ax_model *m, const ax_eqn *eqn, const origin *origins) {
   const ax_program *body = ((const ax_closed_call_params *)eqn->params)->body;
   origin *inputs = ax_calloc((size_t)eqn->in_count + 1, sizeof inputs[0]);
   if (inputs == NULL) return ax_out_of_memory(eqn->in_count);
-  for (uint32_t i = 0; i < eqn->in_count; i++) inputs[i] = origins[eqn->in[i]];
-  const ax_status status = look_at_values(m, body, inputs, body->eqn_count);
+  bool any = false;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    inputs[i] = origins[eqn->in[i]];
+    any = any || inputs[i].param != AX_NONE;
+  }
+  const ax_status status = any ? look_at_values(m, body, inputs, body->eqn_count) : AX_OK;
   ax_free(inputs);
   return status;
 }

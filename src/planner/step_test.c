@@ -129,6 +129,36 @@ static AX_BODY(mixture) { /* w[L, E, D, D], x[E, T, D] */
   out[0] = ax_reduce_mean(ax_square(made), AX_ALL_DIMS, false);
 }
 
+/* w[1, E, D, D] is no stack of layers, though a loop slices what it is reshaped to; nor are its experts what is added for a product. */
+static AX_BODY(one_at_a_time) {
+  (void)context;
+  ax_value tokens = ax_reshape(in[0], AX_DIMS(1, 8)), made;
+  made = ax_dot_general(ax_reshape(tokens, AX_DIMS(1, 1, 8)), ax_reshape(in[1], AX_DIMS(1, 8, 8)), AX_DIMS(2), AX_DIMS(1), AX_DIMS(0), AX_DIMS(0));
+  out[0] = ax_reshape(made, AX_DIMS(8));
+}
+
+static AX_BODY(reshaped_first) { /* w, x[D] */
+  (void)context;
+  ax_value made;
+  ax_scan(AX_FN(one_at_a_time, 2, 1), 1, 4, false, AX_VALUES(in[1], ax_reshape(in[0], AX_DIMS(4, 8, 8))), AX_LIST(1, &made));
+  out[0] = ax_reduce_mean(ax_square(made), AX_ALL_DIMS, false);
+}
+
+static void test_reshaped_parameters(void **state) {
+  (void)state;
+  const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(1, 4, 8, 8)), ax_array_type(AX_F32, AX_DIMS(8))};
+  ax_planner_options options = test_options(SAMPLES, 1);
+  ax_program *loss;
+  ax_model model;
+  TEST_OK(ax_trace(AX_FN(reshaped_first, 2, 1), AX_LIST(2, types), &loss));
+  options.batch = (ax_args){.list = (const uint32_t[]){1}, .count = 1};
+  TEST_OK(ax_model_make(loss, &options, &model));
+  assert_false(model.layered[0]);
+  assert_int_equal(ax_model_param(&model, 0, model.layers).dims[0], 1);
+  ax_model_deinit(&model);
+  ax_program_release(loss);
+}
+
 static void test_experts_in_calls(void **state) {
   (void)state;
   const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(LAYERS, 4, 8, 8)), ax_array_type(AX_F32, AX_DIMS(4, 2, 8))};
@@ -306,6 +336,6 @@ static void test_room(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_model), cmocka_unit_test(test_experts_in_calls), cmocka_unit_test(test_steps), cmocka_unit_test(test_pieces), cmocka_unit_test(test_room)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_model), cmocka_unit_test(test_experts_in_calls), cmocka_unit_test(test_reshaped_parameters), cmocka_unit_test(test_steps), cmocka_unit_test(test_pieces), cmocka_unit_test(test_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

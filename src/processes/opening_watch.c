@@ -16,12 +16,12 @@ enum { most_named = 8 };
 
 static void add_awaited(ax_text *text, uint32_t process, uint32_t processes, const ax_sibling *sibling) {
   ax_text_add(text, "process %u of %u, which ", process, processes);
-  if (sibling->state == AX_SIBLING_UNSEEN) ax_text_add(text, "has ended");
+  if (sibling->state == AX_SIBLING_UNSEEN) ax_text_add(text, "is not seen: it has ended, or hides its environment");
   else if (sibling->stopped) ax_text_add(text, "is stopped (pid %d, %s)", (int)sibling->pid, sibling->program);
   else ax_text_add(text, "has not come (pid %d, %s)", (int)sibling->pid, sibling->program);
 }
 
-/* Those that were started here and keep the others waiting. A process that is not seen has ended only if it was started here. */
+/* Those that were started here and keep the others waiting. A process that is not seen may be on another machine, if there is one. */
 static bool keeps_waiting(const ax_opening *o, const ax_sibling *sibling) {
   if (sibling->state == AX_SIBLING_UNSEEN) return o->here == o->processes;
   return sibling->state == AX_SIBLING_ELSEWHERE || sibling->stopped;
@@ -41,9 +41,9 @@ static uint32_t add_all_awaited(const ax_opening *o, const ax_sibling *of, ax_te
 /* Nobody is seen that keeps the others waiting. */
 static void add_others(const ax_opening *o, uint32_t seen, ax_text *text) {
   if (o->of_some) ax_text_add(text, " for others of its communicator");
-  else if (seen == o->processes) ax_text_add(text, " for MPI: all %u processes have come", o->processes);
-  else if (o->here > seen) ax_text_add(text, " for %u of the %u processes of this machine, which have ended", o->here - seen, o->here);
-  else ax_text_add(text, " for some of the %u processes, which are on other machines or have ended", o->processes);
+  else if (seen == o->processes) ax_text_add(text, " for others to be ready, or for MPI: all %u processes have come", o->processes);
+  else if (o->here > seen) ax_text_add(text, " for %u of the %u processes of this machine, which are not seen", o->here - seen, o->here);
+  else ax_text_add(text, " for some of the %u processes, which are on other machines or are not seen", o->processes);
 }
 
 void ax_opening_say(const ax_opening *o, const ax_sibling *of, ax_text *text) {

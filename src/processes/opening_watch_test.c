@@ -24,11 +24,11 @@ static void those_that_have_not_come_are_named(void **state) {
   (void)state;
   const ax_sibling of[5] = {unseen, come, elsewhere, come, stopped};
   expect((ax_opening){1, 5, 5, false}, of,
-         "axle: process 1 and 1 more wait in ax_runtime_create for process 0 of 5, which has ended; for process 2 of 5, which has not come "
+         "axle: process 1 and 1 more wait in ax_runtime_create for process 0 of 5, which is not seen: it has ended, or hides its environment; for process 2 of 5, which has not come "
          "(pid 52, sh); for process 4 of 5, which is stopped (pid 51, train)\n");
   expect((ax_opening){3, 5, 5, false}, of, ""); /* process 1 has said it */
   const ax_sibling two[2] = {come, unseen};
-  expect((ax_opening){0, 2, 2, false}, two, "axle: process 0 waits in ax_runtime_create for process 1 of 2, which has ended\n");
+  expect((ax_opening){0, 2, 2, false}, two, "axle: process 0 waits in ax_runtime_create for process 1 of 2, which is not seen: it has ended, or hides its environment\n");
 }
 
 static void many_are_counted(void **state) {
@@ -48,10 +48,10 @@ static void other_machines_are_spoken_of_once(void **state) {
   const ax_sibling first[4] = {come, come, unseen, unseen}, second[4] = {unseen, unseen, come, come};
   const ax_sibling lacking[4] = {unseen, unseen, come, unseen}, late[4] = {unseen, unseen, come, elsewhere};
   expect((ax_opening){0, 4, 2, false}, first,
-         "axle: process 0 and 1 more wait in ax_runtime_create for some of the 4 processes, which are on other machines or have ended\n");
+         "axle: process 0 and 1 more wait in ax_runtime_create for some of the 4 processes, which are on other machines or are not seen\n");
   expect((ax_opening){2, 4, 2, false}, second, "");
   expect((ax_opening){2, 4, 2, false}, lacking,
-         "axle: process 2 waits in ax_runtime_create for 1 of the 2 processes of this machine, which have ended\n");
+         "axle: process 2 waits in ax_runtime_create for 1 of the 2 processes of this machine, which are not seen\n");
   expect((ax_opening){2, 4, 0, false}, lacking, ""); /* how many there were is not known */
   expect((ax_opening){2, 4, 2, false}, late,
          "axle: process 2 waits in ax_runtime_create for process 3 of 4, which has not come (pid 52, sh)\n");
@@ -63,7 +63,7 @@ static void a_communicator_may_leave_some_out(void **state) {
   expect((ax_opening){1, 3, 3, true}, of, "axle: process 1 waits in ax_runtime_create for others of its communicator\n");
   expect((ax_opening){2, 3, 3, true}, of, "");
   const ax_sibling all[2] = {come, come};
-  expect((ax_opening){0, 2, 2, false}, all, "axle: process 0 and 1 more wait in ax_runtime_create for MPI: all 2 processes have come\n");
+  expect((ax_opening){0, 2, 2, false}, all, "axle: process 0 and 1 more wait in ax_runtime_create for others to be ready, or for MPI: all 2 processes have come\n");
 }
 
 typedef struct heard {

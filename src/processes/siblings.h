@@ -11,7 +11,7 @@
 #define AX_OPENING_THREAD "axle_opening" /* the name of the thread: at most 15 characters */
 
 typedef enum ax_sibling_state {
-  AX_SIBLING_UNSEEN, /* has ended, if it was started on this machine */
+  AX_SIBLING_UNSEEN, /* has ended, hides its environment, or was started on another machine, or by a launcher within a launcher */
   AX_SIBLING_ELSEWHERE, /* runs, and has not come */
   AX_SIBLING_COME
 } ax_sibling_state;

@@ -31,7 +31,7 @@ grep -q "$line" "$work/said" || fail "a late process is not named"
 grep -q "^processes  2" "$work/said" || fail "they have not come together"
 
 # Open MPI's launcher ends all itself then; that of MPICH does not.
-line="axle: process 0 waits in ax_runtime_create for process 1 of 2, which has ended"
+line="axle: process 0 waits in ax_runtime_create for process 1 of 2, which is not seen: it has ended, or hides its environment"
 timeout 60 sh tests/mpi/run.sh "$launcher" "$shim" 2 sh "$work/one" ends "$line" "$work" "$axle" >"$work/said" 2>&1 &
 for try in $(seq 300); do
   grep -q "$line" "$work/said" || ! kill -0 $! 2>/dev/null && break

@@ -151,6 +151,26 @@ static void expect_turned(ax_dtype dtype, uint32_t rank, const int64_t *dims, ui
   ax_arena_deinit(&arena);
 }
 
+/* y[i, j, k, l] = x[i, j, l, k] + x[i, j, k, l], of small squares, cut along i: vectors are along j, since a call may get one i. */
+static void loops_cut_into_ranges_make_no_vectors_apart(void **state) {
+  (void)state;
+  ax_arena arena = {0};
+  ax_nest_schedule *s;
+  const int64_t dims[] = {16, 8100, 3, 3};
+  ax_position at[4], turned[4];
+  ax_at_identity(at, 4);
+  ax_at_identity(turned, 4);
+  turned[2].dim = 3, turned[3].dim = 2;
+  ax_loop_kernel *k = ax_kernel_create(&arena, 4, 0, dims);
+  const uint32_t from = ax_kernel_slot(k, AX_S32, 4, dims);
+  const ax_ex sum = ax_kernel_op(k, AX_SCALAR_ADD, AX_S32, ax_kernel_load(k, from, turned), ax_kernel_load(k, from, at), AX_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_S32, 4, dims), at, sum, AX_SCALAR_NONE);
+  k->ranged = 0;
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, false, &s), AX_OK);
+  assert_false(s->loops[s->vector].ranged);
+  ax_arena_deinit(&arena);
+}
+
 static void short_rows_go_on_in_the_next_loop(void **state) {
   (void)state;
   for (uint32_t bytes = 16; bytes <= 64; bytes *= 2) {
@@ -621,6 +641,7 @@ int main(void) {
       cmocka_unit_test(lanes_of_sums_go_where_results_lie),
       cmocka_unit_test(sums_around_calls_are_shared_by_four_vectors),
       cmocka_unit_test(exp_of_many_vectors_is_in_line),
+      cmocka_unit_test(loops_cut_into_ranges_make_no_vectors_apart),
       cmocka_unit_test(short_rows_go_on_in_the_next_loop),
       cmocka_unit_test(transposes_that_only_move_are_calls),
       cmocka_unit_test(rows_of_whole_lines_stream_when_short),
