@@ -3,6 +3,7 @@
 #
 #   make             build the library, the command, the examples and the tests
 #   make run         train the digit classifier; make run ARGS="--mesh data=256"
+#   make run-mpi     the same in two processes, by MPI
 #   make test        the suite: all checks, once
 #   make test-all    the suite, then again under ASan and UBSan, hostile; then the executor's tests under TSan
 #   make test-mpi    what runs in several processes, by MPICH and by Open MPI
@@ -24,7 +25,7 @@ PREFIX ?= /usr/local
 ARGS ?=
 SECONDS ?= 3600
 
-.PHONY: all setup run test test-all test-mpi coverage soak bench oracle docs test-docs install deb wheel clean
+.PHONY: all setup run run-mpi test test-all test-mpi coverage soak bench oracle docs test-docs install deb wheel clean
 
 all: setup
 	@cmake/build $(BUILD) all
@@ -35,6 +36,11 @@ setup:
 
 run: all
 	@$(BUILD)/examples/digits --out $(BUILD)/digits.npz data/digits.csv.gz $(ARGS)
+
+run-mpi: all
+	@test -s $(BUILD)/mpi_launchers.txt || { echo "run-mpi: no library of MPI was found" >&2; exit 1; }
+	@read -r library launcher <$(BUILD)/mpi_launchers.txt; sh tests/mpi/run.sh "$$launcher" any 2 \
+	  env AXLE_PROCESSES=mpi $(BUILD)/examples/digits --out $(BUILD)/digits.npz data/digits.csv.gz $(ARGS)
 
 test: setup
 	@cmake/run-tests $(BUILD) plain
