@@ -92,16 +92,6 @@ static ax_status print_report(const check *c, const ax_check_report *report) {
 
 /* --- The program --- */
 
-static bool has_kernels(const ax_program *program) {
-  for (uint32_t e = 0; e < program->eqn_count; e++) {
-    const ax_program *held;
-    if (program->eqns[e].prim == &ax_prim_kernel_call) return true;
-    for (uint32_t k = 0; (held = ax_eqn_program(&program->eqns[e], k)) != NULL; k++)
-      if (has_kernels(held)) return true;
-  }
-  return false;
-}
-
 static ax_status check_program(check *c, ax_verdict *verdict) {
   ax_program *program = NULL;
   ax_check_report *report = NULL;
@@ -109,7 +99,7 @@ static ax_status check_program(check *c, ax_verdict *verdict) {
   ax_status status = inputs_read(&c->inputs, &c->source, &c->in, c->convert);
   for (uint32_t i = 0; status == AX_OK && i < c->inputs.count; i++) status = inputs_read_whole(&c->inputs, i);
   c->options.in = (ax_host_array_list){ax_program_in_count(program), c->inputs.arrays};
-  if (status == AX_OK && !has_kernels(program))
+  if (status == AX_OK && !ax_program_holds(program, &ax_prim_kernel_call))
     fputs("axle: the program has no kernels: it is evaluated, which takes long where it computes much, to see whether its collectives "
           "come to an end\n", stderr);
   if (status == AX_OK) status = ax_check(program, &c->options, &report);

@@ -178,8 +178,7 @@ static bool holds_kernel(const ax_eqn *eqn) {
   const ax_program *held;
   if (eqn->prim == &ax_prim_kernel_call) return true;
   for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++)
-    for (uint32_t i = 0; i < held->eqn_count; i++)
-      if (holds_kernel(&held->eqns[i])) return true;
+    if (ax_program_holds(held, &ax_prim_kernel_call)) return true;
   return false;
 }
 

@@ -1,6 +1,7 @@
 /* Programs as objects: reference counts, queries, tracing and calling. */
 #include "ir/program.h"
 
+#include "ir/memo.h"
 #include "ir/prim.h"
 
 #include <string.h>
@@ -45,6 +46,27 @@ bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool li
       if ((other = ax_eqn_program(y, k)) == NULL || !ax_program_same_locations(body, other, lines)) return false;
   }
   return true;
+}
+
+/* Equations may hold one program many times over: each is looked into once, or without memory as often as it is held. */
+static bool holds(ax_memo *memo, const ax_program *program, const ax_prim *prim) {
+  ax_memo_entry *entry = ax_memo_ask(memo, "holds", program, NULL, 0);
+  const ax_program *held;
+  bool found = false;
+  if (entry != NULL && entry->known) return entry->count != 0;
+  for (uint32_t e = 0; e < program->eqn_count && !found; e++) {
+    found = program->eqns[e].prim == prim;
+    for (uint32_t k = 0; !found && (held = ax_eqn_program(&program->eqns[e], k)) != NULL; k++) found = holds(memo, held, prim);
+  }
+  if (entry != NULL) entry->known = true, entry->count = found;
+  return found;
+}
+
+bool ax_program_holds(const ax_program *program, const ax_prim *prim) {
+  ax_memo memo = {0};
+  const bool found = holds(&memo, program, prim);
+  ax_memo_deinit(&memo);
+  return found;
 }
 
 ax_program **ax_params_program(const ax_prim *prim, void *params, uint32_t index) {

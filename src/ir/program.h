@@ -43,6 +43,8 @@ void ax_program_identify(ax_program *program, uint32_t *labels);
 bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool lines);
 /* Program `index` of those that an equation holds, in the order of its parameters; NULL: there are fewer. */
 ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index);
+/* Whether an equation of the program is of that primitive, or one of a program that it holds. */
+bool ax_program_holds(const ax_program *program, const ax_prim *prim);
 /* Copies the equation's parameters; the programs in the copy may be replaced. NULL: no memory, or no parameters. */
 void *ax_eqn_own_params(const ax_eqn *eqn, ax_arena *arena);
 /* The field of `params` that has program `index`, counted as by ax_eqn_program; NULL: there are fewer. */

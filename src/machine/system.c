@@ -19,6 +19,21 @@ bool ax_system_file(const char *root, const char *path, char *out, size_t capaci
   return read;
 }
 
+/* --- Processes --- */
+
+/* Of "pid (name) state parent ..": a name may have parentheses too. */
+bool ax_system_find_process(const char *root, int32_t pid, ax_system_process *out) {
+  char path[64], line[512], state;
+  int parent;
+  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+  if (!ax_system_file(root, path, line, sizeof line)) return false;
+  const char *begin = strchr(line, '('), *end = strrchr(line, ')');
+  if (begin == NULL || end == NULL || sscanf(end + 1, " %c %d", &state, &parent) != 2) return false;
+  *out = (ax_system_process){.parent = parent, .stopped = state == 'T' || state == 't', .ended = state == 'Z'};
+  snprintf(out->name, sizeof out->name, "%.*s", (int)(end - begin - 1), begin + 1);
+  return true;
+}
+
 /* --- Processors --- */
 
 enum { list_bytes = 1 << 16 }; /* of a list of processors, were every other one in it */

@@ -11,6 +11,13 @@
 
 /* Reads a whole file, of which at most `capacity` - 1 bytes count; false: there is none. */
 bool ax_system_file(const char *root, const char *path, char *out, size_t capacity);
+typedef struct ax_system_process {
+  int32_t parent;
+  bool stopped, ended; /* ended: nobody has waited for it yet */
+  char name[16];
+} ax_system_process;
+/* What the system says of a process; false: there is none. */
+bool ax_system_find_process(const char *root, int32_t pid, ax_system_process *out);
 /* The processors that this process may run on; false: nothing says. */
 bool ax_system_usable(const char *root, ax_processor_set *out);
 

@@ -52,50 +52,8 @@ static void combine_together(const ax_scattering *s, char *to, const char *from,
   combine(s->combine, s->dtype, &(ax_combined){to, from, 0, 0, &first, &first, 1, count, false});
 }
 
-static void add_f32(const run *r) {
-  float *to = (float *)(void *)r->to;
-  const float *from = (const float *)(const void *)r->from;
-  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
-}
-
-static void add_f64(const run *r) {
-  double *to = (double *)(void *)r->to;
-  const double *from = (const double *)(const void *)r->from;
-  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
-}
-
-static void add_32(const run *r) {
-  uint32_t *to = (uint32_t *)(void *)r->to;
-  const uint32_t *from = (const uint32_t *)(const void *)r->from;
-  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
-}
-
-static void add_64(const run *r) {
-  uint64_t *to = (uint64_t *)(void *)r->to;
-  const uint64_t *from = (const uint64_t *)(const void *)r->from;
-  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
-}
-
-/* Sums of elements some distance apart, for the dtypes that most scatters have; NULL: of another. */
-static void (*strided_sum_of(ax_dtype dtype))(const run *r) {
-  switch ((int)dtype) {
-    case AX_F32: return add_f32;
-    case AX_F64: return add_f64;
-    case AX_S32:
-    case AX_U32: return add_32;
-    case AX_S64:
-    case AX_U64: return add_64;
-    default: return NULL;
-  }
-}
-
 /* Elements some distance apart, a buffer at a time. */
 static void combine_strided(const ax_scattering *s, const run *r, ax_combine *combine) {
-  void (*sum)(const run *r) = s->combine == AX_SCALAR_ADD ? strided_sum_of(s->dtype) : NULL;
-  if (sum != NULL) {
-    sum(r);
-    return;
-  }
   enum { most = 64 };
   _Alignas(16) char buffers[2][most * 16];
   for (int64_t i = 0; i < r->count; i += most) {

@@ -206,14 +206,6 @@ ax_pjrt_joined *ax_pjrt_joined_create(ax_array *whole) {
   return joined;
 }
 
-static ax_array *exchange_whole(ax_pjrt_joined *joined, ax_array *whole) {
-  pthread_mutex_lock(&joined->lock);
-  ax_array *before = joined->whole;
-  joined->whole = whole;
-  pthread_mutex_unlock(&joined->lock);
-  return before;
-}
-
 void ax_pjrt_joined_release(ax_pjrt_joined *joined) {
   if (joined == NULL || atomic_fetch_sub(&joined->references, 1) > 1) return;
   ax_array_release(joined->whole);
@@ -234,7 +226,12 @@ ax_array *ax_pjrt_joined_whole(ax_pjrt_joined *joined) {
 }
 
 void ax_pjrt_joined_dissolve(ax_pjrt_joined *joined) {
-  if (joined != NULL) ax_array_release(exchange_whole(joined, NULL));
+  if (joined == NULL) return;
+  pthread_mutex_lock(&joined->lock);
+  ax_array *whole = joined->whole;
+  joined->whole = NULL;
+  pthread_mutex_unlock(&joined->lock);
+  ax_array_release(whole);
 }
 
 bool ax_pjrt_buffer_join(ax_pjrt_buffer *buffer, ax_pjrt_joined *joined) {

@@ -79,7 +79,7 @@ struct ax_opening_watch {
 static void report(const ax_opening_watch *w) {
   ax_text text = {0};
   ax_sibling *of = ax_calloc(w->opening.processes, sizeof of[0]);
-  if (of != NULL && ax_siblings_find("/proc", w->variable, (int32_t)getpid(), of, w->opening.processes))
+  if (of != NULL && ax_siblings_find("", w->variable, (int32_t)getpid(), of, w->opening.processes))
     ax_opening_say(&w->opening, of, &text);
   else ax_text_add(&text, "axle: a process waits in ax_runtime_create for the others (pid %d)\n", (int)getpid());
   if (text.data != NULL && !text.failed) w->stalls.write(text.data, w->stalls.context);

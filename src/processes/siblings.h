@@ -23,7 +23,7 @@ typedef struct ax_sibling {
   char program[16]; /* its name */
 } ax_sibling;
 
-/* Fills `of`, by number, `count` entries. proc: where the system tells of processes, "/proc". variable: the name of the one that has the
+/* Fills `of`, by number, `count` entries. root: as in machine/system.h, "" for this machine. variable: the name of the one that has the
    number. me: this process. False, all unseen: this process has no number, or what is asked for cannot be read. */
 bool ax_siblings_find(const char *proc, const char *variable, int32_t me, ax_sibling *of, uint32_t count);
 

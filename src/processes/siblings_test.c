@@ -14,7 +14,7 @@ static char folder[64];
 
 static void write_file(int pid, const char *name, const char *bytes, size_t count) {
   char path[256];
-  snprintf(path, sizeof path, "%s/%d/%s", folder, pid, name);
+  snprintf(path, sizeof path, "%s/proc/%d/%s", folder, pid, name);
   FILE *file = fopen(path, "w");
   assert_non_null(file);
   assert_int_equal(fwrite(bytes, 1, count, file), count);
@@ -24,7 +24,7 @@ static void write_file(int pid, const char *name, const char *bytes, size_t coun
 /* number: what the variable says; NULL: it is not set. thread: the name of its one thread. */
 static void add_process(int pid, int parent, const char *name, char state, const char *number, const char *thread) {
   char path[256], text[128];
-  snprintf(path, sizeof path, "mkdir -p %s/%d/task/%d", folder, pid, pid);
+  snprintf(path, sizeof path, "mkdir -p %s/proc/%d/task/%d", folder, pid, pid);
   assert_int_equal(system(path), 0);
   write_file(pid, "stat", text, (size_t)snprintf(text, sizeof text, "%d (%s) %c %d 0 0", pid, name, state, parent));
   size_t bytes = (size_t)snprintf(text, sizeof text, "HOME=/%cNOT_RANK=7%c", 0, 0);
@@ -84,13 +84,13 @@ static void this_machine_says_the_same(void **state) {
     execve("/bin/sleep", one, set);
     _exit(1);
   }
-  for (int tries = 0; tries < 1000 && !ax_siblings_find("/proc", "AXLE_TEST_NUMBER", child, of, 2); tries++) usleep(10000);
+  for (int tries = 0; tries < 1000 && !ax_siblings_find("", "AXLE_TEST_NUMBER", child, of, 2); tries++) usleep(10000);
   assert_true(of[1].state == AX_SIBLING_ELSEWHERE && of[1].pid == child && !of[1].stopped);
   assert_string_equal(of[1].program, "sleep");
   assert_int_equal(of[0].state, AX_SIBLING_UNSEEN);
   kill(child, SIGKILL);
   waitpid(child, NULL, 0);
-  assert_false(ax_siblings_find("/proc", "AXLE_TEST_NUMBER", child, of, 2));
+  assert_false(ax_siblings_find("", "AXLE_TEST_NUMBER", child, of, 2));
 }
 
 int main(void) {

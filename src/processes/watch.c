@@ -1,11 +1,11 @@
 #include "processes/watch.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "machine/system.h"
 
 struct ax_node_watch {
   uint32_t count;
@@ -72,24 +72,12 @@ uint32_t ax_node_watch_ended(ax_node_watch *watch) {
   return AX_NONE;
 }
 
-/* Its state, a letter as of ps: what follows its name, which may have parentheses too. 0: unknown. */
-static char state_of(int32_t pid) {
-  char path[64], line[512] = "";
-  snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-  FILE *file = fopen(path, "r");
-  if (file == NULL) return 0;
-  line[fread(line, 1, sizeof line - 1, file)] = '\0';
-  fclose(file);
-  const char *end = strrchr(line, ')');
-  return end != NULL && end[1] == ' ' ? end[2] : 0;
-}
-
 int32_t ax_node_watch_pid(const ax_node_watch *watch, uint32_t process, bool *stopped) {
   *stopped = false;
   for (uint32_t i = 0; i < watch->count; i++) {
     if (watch->files[i].fd < 0 || watch->processes[i] != process) continue;
-    const char state = state_of(watch->pids[i]);
-    *stopped = state == 'T' || state == 't';
+    ax_system_process found;
+    *stopped = ax_system_find_process("", watch->pids[i], &found) && found.stopped;
     return watch->pids[i];
   }
   return 0;

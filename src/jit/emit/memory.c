@@ -257,9 +257,9 @@ static LLVMValueRef pick(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
   return picked;
 }
 
-/* Lanes side by side that a small kernel of a loop moves, as of an array that one step writes and the next one reads: how many of them there
-   are, if they are moved in parts of 2^k lanes. Processors do not hand on what is stored under a mask: who reads it waits until it is in the cache, for some
-   10 ns. They do hand on a part, to who loads the same part. 0: they are moved together. */
+/* Lanes side by side that a small kernel of a loop moves, as of an array that one step writes and the next one reads: how many of them
+   there are, if they are moved in parts of 2^k lanes. Processors do not hand on what is stored under a mask: who reads it waits until
+   it is in the cache, for some 10 ns. They do hand on a part, to who loads the same part. 0: they are moved together. */
 static int64_t lanes_in_parts(const ax_nest *nest, LLVMValueRef mask) {
   enum { most_elems = 1 << 14 };
   const int64_t count = mask != NULL && nest->inside != NULL && nest->schedule->work <= most_elems ? known_lanes(nest, mask) : 0;
