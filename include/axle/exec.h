@@ -407,7 +407,8 @@ AX_MUST_USE ax_status ax_apply(ax_runtime *runtime, ax_fn function, uint32_t in_
    own call fails before the run begins to wait, while others have started it, hears so from this function. */
 AX_MUST_USE ax_status ax_run_start(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count,
                                    ax_array **out);
-/* Waits until the array is ready, and works on the runtime's runs meanwhile. Gives the status and message of the run that makes it.
+/* Waits until the array is ready, and works on the runtime's runs meanwhile. Gives the status and message of the run that makes it,
+   which holds none of its arguments and results any more.
    AX_INVALID_ARGUMENT: a donated array.
    Any thread, several at once. */
 AX_MUST_USE ax_status ax_array_wait(const ax_array *array);

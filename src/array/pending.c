@@ -135,11 +135,19 @@ static void hand_over(ax_pending *run) {
   unlock_order(run->runtime);
 }
 
-/* Tells all that wait; the run's own references are released last, and perhaps the runtime with them. False: the runtime is
-   gone. */
+/* Ends the run's hold on its arguments, results and executable. */
+static void release_call(ax_pending *run) {
+  const ax_run_call *call = &run->call;
+  for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
+  for (uint32_t k = ax_call_out_count(call); k-- > 0;) ax_array_release(call->out[k]);
+  ax_executable_leave(call->e, run->place);
+}
+
+/* Tells all that wait. By then the run holds no memory of the runtime, so that who waited and releases gives all back; the run's
+   own reference to the runtime is released last. False: the runtime is gone. */
 static bool end(ax_pending *run) {
   ax_runtime *runtime = run->runtime;
-  const ax_run_call *call = &run->call;
+  release_call(run);
   lock_order(runtime);
   atomic_store_explicit(&run->over, true, memory_order_release);
   tell_dependents(run);
@@ -151,9 +159,6 @@ static bool end(ax_pending *run) {
   run->listeners = NULL;
   unlock_order(runtime);
   tell_all(run, listeners);
-  for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
-  for (uint32_t k = ax_call_out_count(call); k-- > 0;) ax_array_release(call->out[k]);
-  ax_executable_leave(call->e, run->place);
   ax_free(run->memory); /* results keep the run itself, for its status */
   run->memory = NULL;
   ax_pending_release(run);

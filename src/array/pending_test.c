@@ -3,6 +3,7 @@
    floating-point environment, and a fork. */
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,29 @@ static void chain(void **state) {
     ax_executable_release(donates);
     ax_runtime_release(runtime);
   }
+}
+
+/* Who sees that a result is ready, and releases all, has all memory back: the thread that ended the run holds none of it any more. */
+static void holds_nothing(void **state) {
+  (void)state;
+  ax_runtime *runtime = new_runtime(3);
+  ax_executable *executable = compile(runtime, turns, 1, false);
+  size_t kept = 0, bytes, peak;
+  for (int i = 0; i < 6000; i++) {
+    ax_array *x = put(runtime, known), *y, *z;
+    TEST_OK(ax_run_start(executable, &x, &y));
+    TEST_OK(ax_run_start(executable, &y, &z));
+    while (!ax_array_is_ready(z)) sched_yield(); /* another thread makes it */
+    ax_array_release(x);
+    ax_array_release(y);
+    ax_array_release(z);
+    ax_runtime_trim(runtime);
+    ax_runtime_memory(runtime, &bytes, &peak);
+    if (i == 0) kept = bytes; /* by the executable, for its next run */
+    assert_int_equal(bytes, kept);
+  }
+  ax_executable_release(executable);
+  ax_runtime_release(runtime);
 }
 
 /* Thousands that wait for one another and for their turn; waited for from the last to the first. */
@@ -551,7 +575,7 @@ static void forked_while_compiling(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(chain), cmocka_unit_test(thousands), cmocka_unit_test(failures), cmocka_unit_test(told_when_ready),
+      cmocka_unit_test(chain), cmocka_unit_test(holds_nothing), cmocka_unit_test(thousands), cmocka_unit_test(failures), cmocka_unit_test(told_when_ready),
       cmocka_unit_test(given_up), cmocka_unit_test(twice), cmocka_unit_test(mixes),
       cmocka_unit_test(float_environment), cmocka_unit_test(forked), cmocka_unit_test(forked_while_compiling), cmocka_unit_test(out_of_memory),
   };
