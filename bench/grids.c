@@ -40,10 +40,13 @@ static void softmax_block(const ax_value *in, ax_value *out, void *context) {
 
 static ax_kernel_options options_of(const grid_case *c) { return (ax_kernel_options){.name = c->name, .interpret = c->interpret}; }
 
+/* The last block may stick out. */
+static int64_t blocks_over(int64_t n, int64_t block) { return (n + block - 1) / block; }
+
 static void rows_kernel(const grid_case *c, ax_fn body, const ax_value *in, ax_value *out) {
   const ax_type type = AX_TYPE(AX_F32, c->rows, c->columns);
   const ax_block_spec spec = {.block = {AX_DIMS(c->block_rows, c->columns)}, .index_map = row_block};
-  const ax_kernel kernel = {.grid = {AX_DIMS(c->rows / c->block_rows)},
+  const ax_kernel kernel = {.grid = {AX_DIMS(blocks_over(c->rows, c->block_rows))},
                             .semantics = {AX_SEMANTICS(c->parallel ? AX_PARALLEL : AX_ARBITRARY)},
                             .in_specs = {AX_BLOCK_SPECS(spec)},
                             .out_specs = {AX_BLOCK_SPECS(spec)},
@@ -78,18 +81,56 @@ static void transpose_block(const ax_value *in, ax_value *out, void *context) {
   ax_ref_store(in[1], ax_transpose(ax_ref_load(in[0]), ((const int64_t[]){1, 0})));
 }
 
-static void transpose_kernel(const grid_case *c, const ax_value *in, ax_value *out) {
-  const ax_type type = AX_TYPE(AX_F32, c->columns, c->rows);
-  const ax_block_spec from = {.block = {AX_DIMS(c->block_rows, c->block_columns)}, .index_map = here},
-                      to = {.block = {AX_DIMS(c->block_columns, c->block_rows)}, .index_map = there};
+/* Tiles of the operand's rows and columns; `to`: where they go. */
+static void tiles_kernel(const grid_case *c, ax_fn body, const ax_type *type, const ax_block_spec *to, const ax_value *in,
+                         ax_value *out) {
+  const ax_block_spec from = {.block = {AX_DIMS(c->block_rows, c->block_columns)}, .index_map = here};
   const ax_semantics semantics = c->parallel ? AX_PARALLEL : AX_ARBITRARY;
-  const ax_kernel kernel = {.grid = {AX_DIMS(c->rows / c->block_rows, c->columns / c->block_columns)},
+  const ax_kernel kernel = {.grid = {AX_DIMS(blocks_over(c->rows, c->block_rows), blocks_over(c->columns, c->block_columns))},
                             .semantics = {AX_SEMANTICS(semantics, semantics)},
                             .in_specs = {AX_BLOCK_SPECS(from)},
-                            .out_specs = {AX_BLOCK_SPECS(to)},
-                            .outs = {AX_LIST(1, &type)},
+                            .out_specs = {AX_LIST(1, to)},
+                            .outs = {AX_LIST(1, type)},
                             .options = options_of(c)};
-  ax_kernel_call(&kernel, AX_FN(transpose_block, 2, 0), AX_LIST(1, in), AX_LIST(1, out));
+  ax_kernel_call(&kernel, body, AX_LIST(1, in), AX_LIST(1, out));
+}
+
+static void tiles_in_place(const grid_case *c, ax_fn body, const ax_value *in, ax_value *out) {
+  const ax_type type = AX_TYPE(AX_F32, c->rows, c->columns);
+  const ax_block_spec to = {.block = {AX_DIMS(c->block_rows, c->block_columns)}, .index_map = here};
+  tiles_kernel(c, body, &type, &to, in, out);
+}
+
+static void tanh_tiles(const grid_case *c, const ax_value *in, ax_value *out) {
+  tiles_in_place(c, AX_FN(tanh_block, 2, 0), in, out);
+}
+
+/* What lies above the diagonal, of an array whose first element is at the row and the column, is 0. */
+static ax_value below_diagonal(ax_value x, ax_value row, ax_value column) {
+  const ax_type type = ax_typeof(x);
+  const ax_value rows = ax_add(ax_iota(AX_S32, AX_LIST(2, type.dims), 0), row),
+                 columns = ax_add(ax_iota(AX_S32, AX_LIST(2, type.dims), 1), column);
+  return ax_where(ax_ge(rows, columns), x, 0.0f);
+}
+
+static AX_BODY(mask_block) {
+  const ax_type type = ax_typeof(in[0]);
+  (void)out, (void)context;
+  ax_ref_store(in[1], below_diagonal(ax_ref_load(in[0]), ax_mul(ax_program_id(0), ax_integer(type.dims[0])),
+                                     ax_mul(ax_program_id(1), ax_integer(type.dims[1]))));
+}
+
+static void mask_kernel(const grid_case *c, const ax_value *in, ax_value *out) {
+  tiles_in_place(c, AX_FN(mask_block, 2, 0), in, out);
+}
+static void mask_plain(const grid_case *c, const ax_value *in, ax_value *out) {
+  (void)c, out[0] = below_diagonal(in[0], ax_integer(0), ax_integer(0));
+}
+
+static void transpose_kernel(const grid_case *c, const ax_value *in, ax_value *out) {
+  const ax_type type = AX_TYPE(AX_F32, c->columns, c->rows);
+  const ax_block_spec to = {.block = {AX_DIMS(c->block_columns, c->block_rows)}, .index_map = there};
+  tiles_kernel(c, AX_FN(transpose_block, 2, 0), &type, &to, in, out);
 }
 
 static void transpose_plain(const grid_case *c, const ax_value *in, ax_value *out) { (void)c, out[0] = ax_transpose(in[0], ((const int64_t[]){1, 0})); }
@@ -142,6 +183,36 @@ static void product_kernel(const grid_case *c, const ax_value *in, ax_value *out
 }
 
 static void product_plain(const grid_case *c, const ax_value *in, ax_value *out) { (void)c, out[0] = ax_matmul(in[0], in[1]); }
+
+/* The same with whole rows and columns in a block, so that the last tiles may stick out. */
+static void left_strip(const ax_value *ids, ax_value *index, void *context) { row_block(ids, index, context); }
+
+static AX_BODY(right_strip) {
+  (void)context;
+  out[0] = ax_integer(0);
+  out[1] = in[1];
+}
+
+static AX_BODY(strips_block) {
+  (void)out, (void)context;
+  ax_ref_store(in[2], ax_matmul(ax_ref_load(in[0]), ax_ref_load(in[1])));
+}
+
+static void strips_kernel(const grid_case *c, const ax_value *in, ax_value *out) {
+  const int64_t n = c->rows, b = c->block_rows;
+  const ax_type type = AX_TYPE(AX_F32, n, n);
+  const ax_block_spec left = {.block = {AX_DIMS(b, n)}, .index_map = left_strip},
+                      right = {.block = {AX_DIMS(n, b)}, .index_map = right_strip},
+                      to = {.block = {AX_DIMS(b, b)}, .index_map = here};
+  const ax_semantics semantics = c->parallel ? AX_PARALLEL : AX_ARBITRARY;
+  const ax_kernel kernel = {.grid = {AX_DIMS(blocks_over(n, b), blocks_over(n, b))},
+                            .semantics = {AX_SEMANTICS(semantics, semantics)},
+                            .in_specs = {AX_BLOCK_SPECS(left, right)},
+                            .out_specs = {AX_BLOCK_SPECS(to)},
+                            .outs = {AX_LIST(1, &type)},
+                            .options = options_of(c)};
+  ax_kernel_call(&kernel, AX_FN(strips_block, 3, 0), AX_LIST(2, in), AX_LIST(1, out));
+}
 
 /* --- Attention by blocks of keys, with the maximum and the sum so far in scratch: operands [heads, positions, features] --- */
 
@@ -226,6 +297,13 @@ static const grid_case cases[] = {
     {"product_256", 2, 1024, 1024, 256, 256, product_kernel, product_plain, false, false},
     {"product_big", 2, 2048, 2048, 256, 256, product_kernel, product_plain, false, false},
     {"product_mid", 2, 1024, 1024, 128, 128, product_kernel, product_plain, false, false},
+    {"mask_256", 1, 2048, 2048, 256, 256, mask_kernel, mask_plain, false, false},
+    {"tanh_out_16", 1, 4090, 256, 16, 256, tanh_kernel, tanh_plain, false, false}, /* the last blocks stick out */
+    {"tanh_out_128", 1, 1000, 1000, 128, 128, tanh_tiles, tanh_plain, false, false},
+    {"softmax_out_64", 1, 4090, 1000, 64, 1000, softmax_kernel, softmax_plain, false, false},
+    {"transpose_out_128", 1, 2000, 2000, 128, 128, transpose_kernel, transpose_plain, false, false},
+    {"mask_out_256", 1, 2000, 2000, 256, 256, mask_kernel, mask_plain, false, false},
+    {"product_out_128", 2, 1000, 1000, 128, 128, strips_kernel, product_plain, false, false},
     {"attention_16", 3, 8, 512, 16, 16, attention_kernel, attention_plain, false, false},
     {"attention_128", 3, 16, 2048, 128, 128, attention_kernel, attention_plain, false, false},
 };

@@ -117,6 +117,7 @@ static bool is_computing(const ax_program *program, const ax_eqn *eqn) {
 typedef struct facts { /* of a body, with the programs in it */
   bool computes_only;
   bool asks, until; /* has a view that may leave what it is of, or copies; has a loop whose end the data decides */
+  bool reduces;     /* an operation makes fewer elements than it is given */
   double product; /* multiplications of the largest product */
   double moved; /* bytes that its copies move, of all of them together */
   double accessed; /* bytes that it loads and stores, without the programs in it */
@@ -135,6 +136,16 @@ static double bytes_made(const ax_program *program, const ax_eqn *eqn) {
     if (type->form == AX_ARRAY) bytes += (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype);
   }
   return bytes;
+}
+
+static bool makes_fewer(const ax_program *program, const ax_eqn *eqn) {
+  const ax_type *out = &program->types[eqn->out];
+  if (eqn->prim->step != NULL || eqn->out_count == 0 || out->form != AX_ARRAY) return false;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    const ax_type *in = &program->types[eqn->in[i]];
+    if (in->form == AX_ARRAY && ax_type_elems(in) > ax_type_elems(out)) return true;
+  }
+  return false;
 }
 
 /* Each program once, however many call it. NULL: no memory. */
@@ -157,6 +168,7 @@ static const facts *facts_of(ax_ranges *ranges, const ax_program *program) {
     const double product = multiplications(program, &program->eqns[e]);
     if (product > f->product) f->product = product;
     f->until = f->until || program->eqns[e].prim->runs == AX_RUNS_UNTIL;
+    f->reduces = f->reduces || makes_fewer(program, &program->eqns[e]);
     f->bytes += bytes_made(program, &program->eqns[e]);
     for (uint32_t k = 0; (nested = ax_eqn_program(&program->eqns[e], k)) != NULL; k++) {
       const facts *of = facts_of(ranges, nested);
@@ -164,6 +176,7 @@ static const facts *facts_of(ax_ranges *ranges, const ax_program *program) {
       f->computes_only = f->computes_only && of->computes_only;
       f->asks = f->asks || of->asks;
       f->until = f->until || of->until;
+      f->reduces = f->reduces || of->reduces;
       f->accesses = f->accesses || of->accesses;
       f->moved += of->moved;
       if (of->product > f->product) f->product = of->product;
@@ -362,6 +375,7 @@ ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t 
   out->computes_only = known->computes_only && body.own && !(known->asks && known->until); /* what is not right might never end */
   out->asks = known->asks;
   out->product = known->product;
+  out->reduces = known->reduces;
   out->copies_more = copies_more(p, in_count, out) || known->moved > most_moved || body.handed_on ||
                      touches_more(p, in, in_count, known->bytes + known->moved + known->accessed);
   if (!out->computes_only || !aliases_agree(p, in_count, out)) return AX_OK;

@@ -10,7 +10,7 @@
    finds nothing. So the option `interpret` runs it, and such kernels have the rules of plain programs: derivatives, StableHLO.
    Points that need nothing of one another (beside.h) may go side by side instead, as one batch.
 
-   Operands whose blocks stick out are padded, and results cut. The block of a result begins with the result's present content, so a
+   Operands whose blocks stick out are padded, and results cut; of points side by side, perhaps those at the edge alone. The block of a result begins with the result's present content, so a
    block that is visited again goes on from there. A result that aliases an operand begins with the operand's content. */
 #include "kernel/discharge_points.h"
 
@@ -30,6 +30,8 @@ static int64_t cores_of(const ax_kernel_params *params, uint32_t b) {
   for (uint32_t i = axes->count - (uint32_t)params->core_axes.v[b]; i < axes->count; i++) count *= axes->axis[i].size;
   return count;
 }
+
+bool ax_discharges_once(const ax_discharged *k) { return k->params->bodies.count == 1 && cores_of(k->params, 0) == 1; }
 
 static bool has_others(const ax_kernel_params *params) { return params->bodies.count > 1 || cores_of(params, 0) > 1; }
 
@@ -84,14 +86,15 @@ static void round_up(int64_t *dims, const ax_type *type, const ax_type *shape) {
   }
 }
 
-static ax_value widened(ax_discharged *k, ax_value x, const ax_type *type, const int64_t *dims) {
+ax_value ax_discharge_widened(ax_discharged *k, ax_value x, const int64_t *dims) {
+  const ax_type type = ax_typeof(x);
   int64_t none[AX_MAX_RANK] = {0}, high[AX_MAX_RANK];
   bool same = true;
-  for (uint32_t d = 0; d < type->rank; d++) {
-    high[d] = dims[d] - type->dims[d];
+  for (uint32_t d = 0; d < type.rank; d++) {
+    high[d] = dims[d] - type.dims[d];
     same = same && high[d] == 0;
   }
-  ax_type scalar = ax_array_type(type->dtype, AX_DIMS());
+  ax_type scalar = ax_array_type(type.dtype, AX_DIMS());
   return same ? x : ax_pad(x, ax_content_unset(&k->d, &scalar), none, high, none);
 }
 
@@ -106,12 +109,14 @@ static void find_shapes(ax_discharged *k) {
 
 /* Memory with `x` in it, wide enough for the blocks of both that have it; b NULL: one has it. */
 static void add_whole(ax_discharged *k, ax_cut *a, ax_cut *b, const ax_type *type, ax_value x) {
+  a->type = type;
+  if (b != NULL) b->type = type, b->given = x;
   int64_t dims[AX_MAX_RANK];
   memcpy(dims, type->dims, sizeof dims);
   if (a->shape != NULL) round_up(dims, type, a->shape);
   if (b != NULL && b->shape != NULL) round_up(dims, type, b->shape);
   ax_type wide = ax_ref_type(AX_SPACE_ANY, type->dtype, AX_LIST(type->rank, dims));
-  a->whole = ax_content_add(&k->d, &wide, ax_discharge_spread(&k->d, widened(k, x, type, dims)));
+  a->whole = ax_content_add(&k->d, &wide, ax_discharge_spread(&k->d, ax_discharge_widened(k, x, dims)));
   if (b != NULL) b->whole = a->whole;
 }
 
@@ -120,6 +125,7 @@ static void add_memories(ax_discharged *k, const ax_type *in, const ax_value *gi
   find_shapes(k);
   for (uint32_t i = 0; i < k->operand_count && !ax_failed(); i++) {
     const uint32_t result = ax_alias_of_operand(p, i);
+    k->cuts[i].given = given[i];
     add_whole(k, &k->cuts[i], result != AX_NONE ? &k->cuts[k->operand_count + result] : NULL, &in[i], given[i]);
   }
   for (uint32_t r = 0; r < p->outs.count && !ax_failed(); r++) {
@@ -238,7 +244,9 @@ static void do_body(ax_discharged *k, uint32_t b) {
 static ax_value result_of(ax_discharged *k, uint32_t r) {
   const ax_type *type = &k->params->outs.v[r];
   const int64_t none[AX_MAX_RANK] = {0};
-  ax_value x = ax_content_read(&k->d, k->cuts[k->operand_count + r].whole);
+  const ax_cut *c = &k->cuts[k->operand_count + r];
+  if (c->joined != NULL) return *c->joined;
+  ax_value x = ax_content_read(&k->d, c->whole);
   ax_type wide = ax_typeof(x);
   if (ax_failed() || ax_same_shape(&wide, type)) return x;
   return ax_discharge_spread(&k->d, ax_slice(x, none, type->dims, NULL));

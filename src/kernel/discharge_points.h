@@ -8,6 +8,9 @@
 
 typedef struct ax_cut { /* an operand or a result, as bodies get it */
   const ax_content_view *whole, *block; /* block: the same where it is not cut */
+  const ax_type *type;                  /* of all of it, without what blocks that stick out have more */
+  ax_value given;                       /* as it is given; not of a result without an operand */
+  const ax_value *joined; /* a result that strands made in several pieces, without what sticks out; NULL: it is in its memory */
   const ax_type *shape;  /* of blocks; NULL: it is not cut */
   const ax_program *map;
   ax_value starts[AX_MAX_RANK]; /* of the block of the point at hand */
@@ -37,6 +40,8 @@ typedef struct ax_discharged {
 /* The dimension of the grid is gone over point by point. */
 static inline bool ax_is_gone_over(const ax_discharged *k, uint32_t dim) { return k->strands == NULL || !k->beside.dim[dim]; }
 
+/* One core does all points, so that memory is as it was given until they begin. (discharge.c) */
+bool ax_discharges_once(const ax_discharged *k);
 /* All points of a core, or, if k->strands is there, `points` of them. (discharge.c) */
 void ax_discharge_points(ax_discharged *k, int64_t points);
 /* turn(from), turn(from + 1), .., so many of them; carried: what comes round. */
@@ -52,6 +57,9 @@ void ax_discharge_point(ax_discharged *k, ax_value number);
 /* The block at k->d.ids out of the whole; back into it. */
 void ax_discharge_take(ax_discharged *k, ax_cut *c);
 void ax_discharge_put(ax_discharged *k, const ax_cut *c);
+
+/* x, whose dimensions are at most `dims`, with elements behind its last ones that no one has stored. (discharge.c) */
+ax_value ax_discharge_widened(ax_discharged *k, ax_value x, const int64_t *dims);
 
 /* So many points: those of a group each by itself where they are few, or the first and the last one, if that saves branches; otherwise in a
    loop. (discharge_apart.c) */

@@ -24,6 +24,7 @@
 
 #include "plan/fuse_pairs.h"
 #include "plan/fuse_worth.h"
+#include "plan/index_map.h"
 #include "plan/op.h"
 #include "plan/passes.h"
 #include "plan/rewrites.h"
@@ -469,6 +470,29 @@ static ax_status inline_into(fuser *f, uint32_t at) {
   return AX_OK;
 }
 
+/* --- Dimensions that are one --- */
+
+/* A kernel that counts along two of its dimensions together, as block * 256 + place, goes along one dimension instead if all else that it
+   does allows that: then its loops are longer, and its paddings are known. */
+static ax_status join_dims(fuser *f, uint32_t at, bool *done) {
+  const ax_op *op = &f->block->ops[at];
+  const ax_views views = {make_view, f};
+  for (uint32_t d = op->kernel.kernel->rank; d-- > 1;) {
+    const ax_loop_kernel *kernel = op->kernel.kernel;
+    int64_t dims[AX_MAX_RANK];
+    ax_rewritten made;
+    if (kernel->reduce_rank > 0 || kernel->running || kernel->rank > AX_MAX_RANK) return AX_OK;
+    if (!ax_kernel_counts_over(kernel, d) || !ax_mul_i64(kernel->dims[d - 1], kernel->dims[d], &dims[d - 1])) continue;
+    memcpy(dims, kernel->dims, (d - 1) * sizeof dims[0]);
+    memcpy(&dims[d], &kernel->dims[d + 1], (kernel->rank - d - 1) * sizeof dims[0]);
+    AX_TRY(ax_pool_redimension(&f->pool, &op->kernel, kernel->rank - 1, dims, &views, &made));
+    if (made.pooled == NULL) continue;
+    *done = true;
+    AX_TRY(replace(f, at, &made));
+  }
+  return AX_OK;
+}
+
 /* --- Merging --- */
 
 /* Two kernels that go through as many steps in the same order are made to do so under the same dimensions: those of the one with
@@ -619,7 +643,10 @@ static ax_status merge_back(fuser *f, uint32_t at) {
 static ax_status fuse_op(fuser *f, uint32_t i) {
   AX_TRY(drop_dead(f, i));
   if (f->block->ops[i].kind == AX_OP_KERNEL) {
+    bool joined = false;
     AX_TRY(inline_into(f, i));
+    AX_TRY(join_dims(f, i, &joined));
+    if (joined) AX_TRY(inline_into(f, i));
     AX_TRY(merge_back(f, i));
   }
   return note(f, i);

@@ -419,6 +419,40 @@ static void other_rows(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_mul(x, ax_exp(in[1]));
 }
 
+/* A mask over tiles of 2 by 3 that counts rows and columns of the whole. */
+static const int64_t tiled[] = {2, 2, 2, 3};
+static ax_value counted_over(uint32_t dim, int64_t tile) {
+  const ax_value block = ax_iota(AX_S32, AX_LIST(4, tiled), dim), place = ax_iota(AX_S32, AX_LIST(4, tiled), dim + 1);
+  return ax_add(ax_mul(block, ax_integer(tile)), place);
+}
+static void masked_tiles(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_where(ax_ge(counted_over(0, 2), counted_over(2, 3)), ax_exp(ax_reshape(in[0], AX_LIST(4, tiled))), number(0));
+}
+static void masked(const ax_value *in, ax_value *out, void *context) {
+  masked_tiles(in, out, context);
+  out[0] = ax_neg(ax_reshape(out[0], AX_LIST(2, matrix.dims)));
+}
+static void masked_within(const ax_value *in, ax_value *out, void *context) {
+  masked_tiles(in, out, context);
+  out[0] = ax_where(ax_ge(ax_iota(AX_S32, AX_LIST(4, tiled), 1), ax_integer(1)), out[0], number(1));
+}
+/* Tiles of an array that is padded to hold them all. */
+static void masked_widened(const ax_value *in, ax_value *out, void *context) {
+  const int64_t none[] = {0, 0}, high[] = {1, 1}, there[] = {3, 5};
+  ax_value x = ax_pad(ax_slice(in[0], none, there, NULL), number(0), none, high, none);
+  masked(&x, out, context);
+  out[0] = ax_slice(out[0], none, there, NULL);
+}
+
+static void dimensions_that_are_one(void **state) {
+  (void)state;
+  expect(masked_tiles, &matrix, 1, 1, "kernel[4,6]");
+  expect(masked, &matrix, 1, 1, "kernel[4,6]");
+  expect(masked_within, &matrix, 1, 1, "kernel[2,2,6]");
+  expect(masked_widened, &matrix, 1, 1, "kernel[3,5]");
+}
+
 static void views(void **state) {
   (void)state;
   const ax_type in[] = {matrix, matrix}, row[] = {matrix, TEST_TYPE(AX_F32, 6)};
@@ -811,7 +845,7 @@ int main(void) {
       cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
       cmocka_unit_test(paddings), cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
       cmocka_unit_test(dead),      cmocka_unit_test(sums),       cmocka_unit_test(effects),
-      cmocka_unit_test(views),     cmocka_unit_test(put_together), cmocka_unit_test(outer_products), cmocka_unit_test(large_results_stay_apart),
+      cmocka_unit_test(views),     cmocka_unit_test(dimensions_that_are_one), cmocka_unit_test(put_together), cmocka_unit_test(outer_products), cmocka_unit_test(large_results_stay_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,26 @@ static bool is_quick(const ax_expr *expr) {
   }
 }
 
+/* Whether the node is a step from one number to the next along each dimension: an index, a constant, or a sum, difference, multiple
+   or conversion of such integers. known: the same of the nodes before. */
+static bool is_affine(const ax_loop_kernel *kernel, ax_ex node, const bool *known) {
+  const ax_expr *expr = &kernel->exprs[node];
+  if (!ax_is_exact(expr->dtype)) return false;
+  switch (expr->op) {
+    case AX_LEAF_INDEX:
+    case AX_LEAF_AXIS:
+    case AX_LEAF_CONST: return true;
+    case AX_SCALAR_CONVERT:
+    case AX_SCALAR_NEG: return known[expr->arg[0]];
+    case AX_SCALAR_ADD:
+    case AX_SCALAR_SUB: return known[expr->arg[0]] && known[expr->arg[1]];
+    case AX_SCALAR_MUL:
+      return known[expr->arg[0]] && known[expr->arg[1]] &&
+             (kernel->exprs[expr->arg[0]].op == AX_LEAF_CONST || kernel->exprs[expr->arg[1]].op == AX_LEAF_CONST);
+    default: return false;
+  }
+}
+
 /* What a stored element is made of. */
 typedef struct makings {
   uint32_t loads, work, quick; /* of many guarded loads one is done; quick: operations among those of `work` */
@@ -50,10 +70,11 @@ static bool goes_in_order(const ax_loop_kernel *kernel, const ax_expr *load) {
 /* False: it loads, and computes more than `most_work` operations. */
 static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, uint32_t most_work, makings *m) {
   enum { most_choices = 4 };
-  bool needed[AX_MOST_EXPRS] = {false};
+  bool needed[AX_MOST_EXPRS] = {false}, affine[AX_MOST_EXPRS];
   uint32_t guarded = 0;
   *m = (makings){.in_order = true};
   if (kernel->expr_count > AX_MOST_EXPRS) return false;
+  for (uint32_t i = 0; i <= store->expr; i++) affine[i] = is_affine(kernel, i, affine);
   needed[store->expr] = true;
   for (uint32_t i = store->expr + 1; i-- > 0;) {
     const ax_expr *expr = &kernel->exprs[i];
@@ -62,7 +83,7 @@ static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, uint
     if (expr->op == AX_LEAF_LOAD) *(expr->arg[0] == AX_NONE ? &m->loads : &guarded) += 1;
     m->in_order = m->in_order && (expr->op != AX_LEAF_LOAD || goes_in_order(kernel, expr));
     m->indexed = m->indexed || expr->op == AX_LEAF_INDEX || expr->op == AX_LEAF_AXIS;
-    const bool works = expr->op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
+    const bool works = expr->op < AX_SCALAR_COUNT && !is_of_guards(kernel, i) && !affine[i];
     m->work += works;
     m->quick += works && is_quick(expr);
     if (m->work > most_work && m->loads + guarded + m->indexed > 0) return false;

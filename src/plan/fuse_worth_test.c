@@ -94,9 +94,23 @@ static void a_little_work_on_indices_is_cheap(void **state) {
   for (int work = 1; work <= 3; work++) {
     ax_loop_kernel *k = over_rows();
     ax_ex x = ax_kernel_index(k, 0);
-    for (int i = 0; i < work; i++) x = ax_kernel_op(k, AX_SCALAR_ADD, AX_S64, x, ax_kernel_const(k, AX_S64, i + 1), AX_NONE);
+    for (int i = 0; i < work; i++) x = ax_kernel_op(k, AX_SCALAR_XOR, AX_S64, x, ax_kernel_const(k, AX_S64, i + 1), AX_NONE);
     assert_int_equal(is_cheap(store(k, x)), work <= 2);
   }
+}
+
+/* From one element to the next such numbers grow by as much. */
+static void counting_costs_nothing(void **state) {
+  (void)state;
+  ax_loop_kernel *k = over_rows();
+  const ax_ex row = ax_kernel_index(k, 0), column = ax_kernel_index(k, 1), many = ax_kernel_const(k, AX_S64, 256);
+  ax_ex x = ax_kernel_op(k, AX_SCALAR_MUL, AX_S64, row, many, AX_NONE);
+  for (int i = 0; i < 5; i++) x = ax_kernel_op(k, AX_SCALAR_SUB, AX_S64, x, column, AX_NONE);
+  assert_true(is_cheap(store(k, ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S32, x, AX_NONE, AX_NONE))));
+  k = over_rows();
+  x = ax_kernel_index(k, 0);
+  for (int i = 0; i < 3; i++) x = ax_kernel_op(k, AX_SCALAR_MUL, AX_S64, x, ax_kernel_index(k, 1), AX_NONE);
+  assert_false(is_cheap(store(k, x)));
 }
 
 /* Of loads with guards one is done. */
@@ -369,6 +383,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(columns_fill_rows, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(constants_cost_nothing, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_little_work_on_indices_is_cheap, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(counting_costs_nothing, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(pieces_put_together_are_cheap_while_they_are_few, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_reduction_is_not_cheap, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(look_ups, test_arena_start, test_arena_end),
@@ -377,7 +392,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(rows_and_columns_are_not_walked_together, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(columns_are_brought_together_for_who_reads_them_often, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(short_rows_are_brought_together_for_who_reads_them_often, test_arena_start, test_arena_end),
-      cmocka_unit_test_setup_teardown(functions_of_short_rows_are_computed_when_they_are_together, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(functions_of_short_rows_are_computed_when_they_are_together, test_arena_start,
+                                      test_arena_end),
       cmocka_unit_test_setup_teardown(long_rows_to_few_results_go_in_blocks, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(shared_buffers_count_once, test_arena_start, test_arena_end),
   };

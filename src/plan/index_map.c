@@ -144,54 +144,104 @@ bool ax_affine_array(const ax_affine *address, uint32_t loop_rank, const int64_t
   return ax_affine_at(address, loop_rank, loop, *rank, dims, at);
 }
 
-/* --- Positions that nodes compute --- */
+/* --- Numbers that nodes compute --- */
 
 enum { deepest = 8 }; /* nodes */
 
-/* coef * i[dim] + offset, of numbers that an s32 holds and that are not negative: no conversion among integers of 4 and 8 bytes changes these. */
-static bool is_plain_number(const ax_loop_kernel *kernel, const ax_position *at, int64_t *most) {
-  int64_t reach = 0;
-  if (at->coef > INT32_MAX || at->coef < -INT32_MAX || at->offset > INT32_MAX) return false;
-  if (at->dim >= 0 && kernel->dims[at->dim] > 0 && !ax_mul_i64(at->coef, kernel->dims[at->dim] - 1, &reach)) return false;
-  if (reach > INT32_MAX || reach < -INT32_MAX) return false;
-  *most = reach > 0 ? at->offset + reach : at->offset;
-  return ax_least(at->offset, at->offset + reach) >= 0 && *most <= INT32_MAX;
-}
-
 static bool is_counter(ax_dtype dtype) { return dtype == AX_S32 || dtype == AX_S64 || dtype == AX_U32 || dtype == AX_U64; }
 
-static bool node_position(const ax_loop_kernel *kernel, ax_ex node, int depth, ax_position *out) {
+/* The numbers are such as an s32 holds, and not negative unless signed: no conversion among integers of 4 and 8 bytes changes them. */
+static bool holds_all(ax_dtype dtype, const ax_loop_kernel *kernel, const ax_affine *number) {
+  const bool has_sign = dtype == AX_S32 || dtype == AX_S64;
+  int64_t least = number->offset, most = number->offset, reach;
+  for (uint32_t d = 0; d < kernel->rank; d++) {
+    if (number->coef[d] > INT32_MAX || number->coef[d] < -INT32_MAX) return false;
+    if (number->coef[d] == 0 || kernel->dims[d] < 2) continue;
+    if (!ax_mul_i64(number->coef[d], kernel->dims[d] - 1, &reach) || reach > INT32_MAX || reach < -INT32_MAX) return false;
+    *(reach > 0 ? &most : &least) += reach;
+  }
+  return most <= INT32_MAX && least >= (has_sign ? -INT32_MAX : 0);
+}
+
+static bool is_constant(const ax_loop_kernel *kernel, const ax_affine *number) {
+  for (uint32_t d = 0; d < kernel->rank; d++)
+    if (number->coef[d] != 0) return false;
+  return true;
+}
+
+/* out = out + times * other, or out = out * other, of which one is constant. Factors are such as an s32 holds. */
+static bool combine(const ax_loop_kernel *kernel, ax_scalar op, const ax_affine *other, ax_affine *out) {
+  ax_affine number = *other;
+  int64_t times = op == AX_SCALAR_SUB ? -1 : 1;
+  if (op == AX_SCALAR_MUL) {
+    const bool first = is_constant(kernel, out);
+    if (!first && !is_constant(kernel, other)) return false;
+    times = first ? out->offset : other->offset;
+    if (!first) number = *out;
+    *out = (ax_affine){0};
+  }
+  out->offset += times * number.offset;
+  for (uint32_t d = 0; d < kernel->rank; d++) out->coef[d] += times * number.coef[d];
+  return true;
+}
+
+static bool counted(const ax_loop_kernel *kernel, ax_ex node, int depth, ax_affine *out) {
   const ax_expr *expr = &kernel->exprs[node];
-  ax_position other;
-  int64_t most;
-  *out = (ax_position){.dim = -1, .dynamic = AX_NONE};
-  if (depth == deepest || !is_counter(expr->dtype)) return false;
+  ax_affine other;
+  *out = (ax_affine){0};
+  if (depth == deepest || !is_counter(expr->dtype) || kernel->rank > 2 * AX_MAX_RANK) return false;
   switch (expr->op) {
     case AX_LEAF_CONST: out->offset = expr->imm; break;
-    case AX_LEAF_INDEX: out->dim = (int)expr->imm, out->coef = 1; break;
-    case AX_SCALAR_CONVERT: return node_position(kernel, expr->arg[0], depth + 1, out);
+    case AX_LEAF_INDEX: out->coef[expr->imm] = 1; break;
+    case AX_SCALAR_CONVERT:
+      if (!counted(kernel, expr->arg[0], depth + 1, out)) return false;
+      break;
     case AX_SCALAR_ADD:
+    case AX_SCALAR_SUB:
     case AX_SCALAR_MUL:
-      if (!node_position(kernel, expr->arg[0], depth + 1, out) || !node_position(kernel, expr->arg[1], depth + 1, &other)) return false;
-      if (out->dim >= 0 && other.dim >= 0) return false;
-      if (expr->op == AX_SCALAR_ADD) {
-        if (out->dim < 0) out->dim = other.dim, out->coef = other.coef;
-        out->offset += other.offset;
-      } else {
-        const int64_t factor = out->dim < 0 ? out->offset : other.offset;
-        if (out->dim < 0) *out = other;
-        out->coef *= factor, out->offset *= factor;
-      }
+      if (!counted(kernel, expr->arg[0], depth + 1, out) || !counted(kernel, expr->arg[1], depth + 1, &other)) return false;
+      if (!combine(kernel, expr->op, &other, out)) return false;
       break;
     default: return false;
   }
-  return is_plain_number(kernel, out, &most);
+  return holds_all(expr->dtype, kernel, out);
+}
+
+bool ax_affine_node(const ax_loop_kernel *kernel, ax_ex node, ax_affine *out) { return counted(kernel, node, 0, out); }
+
+bool ax_kernel_counts_over(const ax_loop_kernel *kernel, uint32_t dim) {
+  ax_affine number;
+  for (ax_ex i = 0; i < kernel->expr_count; i++) {
+    const bool adds = kernel->exprs[i].op == AX_SCALAR_ADD && is_counter(kernel->exprs[i].dtype);
+    if (adds && ax_affine_node(kernel, i, &number) && number.coef[dim] != 0 &&
+        number.coef[dim - 1] == number.coef[dim] * kernel->dims[dim])
+      return true;
+  }
+  return false;
+}
+
+/* --- Positions that nodes compute --- */
+
+/* The number as a position of at most one loop index, of which none is negative. *most: the largest. */
+static bool node_position(const ax_loop_kernel *kernel, ax_ex node, ax_position *out, int64_t *most) {
+  ax_affine number;
+  *out = (ax_position){.dim = -1, .dynamic = AX_NONE};
+  if (!ax_affine_node(kernel, node, &number)) return false;
+  int64_t least = *most = out->offset = number.offset;
+  for (uint32_t d = 0; d < kernel->rank; d++) {
+    if (number.coef[d] == 0) continue;
+    if (out->dim >= 0) return false;
+    out->dim = (int)d, out->coef = number.coef[d];
+    const int64_t reach = out->coef * (kernel->dims[d] > 0 ? kernel->dims[d] - 1 : 0);
+    *(reach > 0 ? most : &least) += reach;
+  }
+  return least >= 0;
 }
 
 ax_position ax_position_settled(const ax_loop_kernel *kernel, const ax_position *at) {
   ax_position made;
   int64_t most;
-  if (at->dynamic == AX_NONE || !node_position(kernel, at->dynamic, 0, &made) || !is_plain_number(kernel, &made, &most)) return *at;
+  if (at->dynamic == AX_NONE || !node_position(kernel, at->dynamic, &made, &most)) return *at;
   if (most > at->limit || (at->dim >= 0 && made.dim >= 0)) return *at;
   if (made.dim < 0) made.dim = at->dim, made.coef = at->coef;
   made.offset += at->offset;

@@ -32,6 +32,11 @@ bool ax_affine_array(const ax_affine *address, uint32_t loop_rank, const int64_t
 bool ax_affine_at(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims,
                   ax_position *at);
 
+/* The node as a number that is affine in the loop indices: integers of 4 and 8 bytes whose sums, products by constants and conversions lose
+   nothing. False: it is none. */
+bool ax_affine_node(const ax_loop_kernel *kernel, ax_ex node, ax_affine *out);
+/* A node counts the steps of dimensions dim - 1 and dim as those of one. */
+bool ax_kernel_counts_over(const ax_loop_kernel *kernel, uint32_t dim);
 /* The position without its dynamic part, if that is a number, or a loop index with a factor and an offset, and no clamp changes it: what
    columns of indices are that count rows. Else the position itself. */
 ax_position ax_position_settled(const ax_loop_kernel *kernel, const ax_position *at);

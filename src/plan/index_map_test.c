@@ -208,6 +208,25 @@ static void indices_that_count(void **state) {
   expect_left(k, (ax_position){.dim = -1, .dynamic = with(k, AX_SCALAR_MUL, j32, INT64_C(1) << 40), .limit = INT64_MAX});
 }
 
+/* Of both indices: 300 i + j goes over both as one; i + j and j - 300 i do not. */
+static void numbers_of_two_indices(void **state) {
+  (void)state;
+  const int64_t dims[] = {10, 300};
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 0, dims);
+  const ax_ex i = ax_kernel_index(k, 0), j = ax_kernel_index(k, 1), rows = with(k, AX_SCALAR_MUL, as(k, AX_S32, i), 300);
+  const ax_ex both = ax_kernel_op(k, AX_SCALAR_SUB, AX_S32, as(k, AX_S32, j), rows, AX_NONE);
+  ax_affine number;
+  assert_true(ax_affine_node(k, with(k, AX_SCALAR_SUB, both, 7), &number));
+  assert_true(number.coef[0] == -300 && number.coef[1] == 1 && number.offset == -7);
+  assert_false(ax_affine_node(k, as(k, AX_U32, both), &number));                                 /* some are negative */
+  assert_false(ax_affine_node(k, as(k, AX_S32, with(k, AX_SCALAR_MUL, i, INT32_MAX)), &number)); /* it wraps */
+  assert_false(ax_affine_node(k, ax_kernel_op(k, AX_SCALAR_MUL, AX_S64, i, j, AX_NONE), &number));
+  (void)ax_kernel_op(k, AX_SCALAR_ADD, AX_S64, i, j, AX_NONE);
+  assert_false(ax_kernel_counts_over(k, 1));
+  (void)ax_kernel_op(k, AX_SCALAR_ADD, AX_S32, as(k, AX_S32, j), rows, AX_NONE);
+  assert_true(ax_kernel_counts_over(k, 1));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(at_random),
@@ -216,6 +235,7 @@ int main(void) {
       cmocka_unit_test(an_address_has_positions_in_another_array),
       cmocka_unit_test(a_position_has_one_index),
       cmocka_unit_test_setup_teardown(indices_that_count, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(numbers_of_two_indices, test_arena_start, test_arena_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

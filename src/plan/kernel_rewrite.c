@@ -169,7 +169,9 @@ static uint32_t slot_by_places(copier *c, uint32_t from_slot, const ax_position 
     at[d].coef *= from[d].coef;
     at[d].offset = from[d].offset + from[d].coef * at[d].offset;
     at[d].limit = from[d].limit;
-    if (from[d].dynamic != AX_NONE) at[d].dynamic = c->map[from[d].dynamic];
+    if (from[d].dynamic == AX_NONE) continue;
+    at[d].dynamic = c->map[from[d].dynamic];
+    c->failed = c->failed || at[d].dynamic == AX_NONE;
   }
   return c->failed ? 0 : slot_for(c, from_slot);
 }
@@ -202,19 +204,33 @@ static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_position 
   return c->failed ? 0 : slot_of_view(c, buffer, array->dtype, rank, dims);
 }
 
-static ax_ex index_by_digits(copier *c, uint32_t d) {
+/* An affine number in terms of `to`, as a node of the dtype. */
+static ax_ex node_of(copier *c, const ax_affine *number, ax_dtype dtype) {
   ax_loop_kernel *to = c->to->kernel;
-  const ax_digits *one = c->digits;
-  while (one->last < d) one++;
-  c->failed = c->failed || one->first != one->last;
-  ax_ex sum = ax_kernel_const(to, AX_S64, one->number.offset);
-  for (uint32_t k = 0; k < to->rank && !c->failed; k++) {
-    if (one->number.coef[k] == 0) continue;
-    ax_ex coef = ax_kernel_const(to, AX_S64, one->number.coef[k]);
+  ax_ex sum = ax_kernel_const(to, AX_S64, number->offset);
+  for (uint32_t k = 0; k < to->rank; k++) {
+    if (number->coef[k] == 0) continue;
+    ax_ex coef = ax_kernel_const(to, AX_S64, number->coef[k]);
     sum = ax_kernel_op(to, AX_SCALAR_ADD, AX_S64, sum,
                        ax_kernel_op(to, AX_SCALAR_MUL, AX_S64, ax_kernel_index(to, k), coef, AX_NONE), AX_NONE);
   }
-  return sum;
+  return dtype == AX_S64 ? sum : ax_kernel_op(to, AX_SCALAR_CONVERT, dtype, sum, AX_NONE, AX_NONE);
+}
+
+/* A node of `from` that counts: its index, if it is told apart from others, or what is computed of several that are one number only
+   together, as block * 256 + place is. AX_NONE: nodes that are computed of it may be such. */
+static ax_ex number_by_digits(copier *c, ax_ex node) {
+  ax_affine number, there;
+  if (!ax_affine_node(c->from->kernel, node, &number)) c->failed = true;
+  return !c->failed && address_by_digits(c, &number, &there) ? node_of(c, &there, c->from->kernel->exprs[node].dtype) : AX_NONE;
+}
+
+/* The node is computed of an index that is not told apart from others. */
+static bool is_of_digits(const copier *c, const ax_expr *expr) {
+  if (c->digits == NULL) return false;
+  for (int k = 0; k < 3; k++)
+    if (expr->arg[k] != AX_NONE && c->map[expr->arg[k]] == AX_NONE) return true;
+  return expr->op == AX_LEAF_INDEX;
 }
 
 /* --- Nodes --- */
@@ -300,12 +316,15 @@ static ax_ex copy_load(copier *c, const ax_expr *expr) {
   return to->failed ? 0 : ax_kernel_load_where(to, slot, at, guard);
 }
 
-static ax_ex copy_one(copier *c, const ax_expr *expr) {
+static ax_ex copy_one(copier *c, ax_ex node) {
   ax_loop_kernel *to = c->to->kernel;
+  const ax_expr *expr = &c->from->kernel->exprs[node];
+  if (is_of_digits(c, expr)) return number_by_digits(c, node);
   switch (expr->op) {
     case AX_LEAF_LOAD: return copy_load(c, expr);
     case AX_LEAF_INSIDE: return copy_inside(c, expr);
-    case AX_LEAF_INDEX: return c->digits != NULL ? index_by_digits(c, (uint32_t)expr->imm) : index_expr(c, (uint32_t)expr->imm);
+    case AX_LEAF_INDEX:
+      return index_expr(c, (uint32_t)expr->imm);
     case AX_LEAF_CONST:
     case AX_LEAF_AXIS: return ax_kernel_op_imm(to, expr->op, expr->dtype, AX_NONE, expr->imm);
     default: return copy_op(c, expr);
@@ -314,7 +333,7 @@ static ax_ex copy_one(copier *c, const ax_expr *expr) {
 
 /* Nodes are never fewer again: what has too many needs no copying of the rest. */
 static void copy_node(copier *c, ax_ex node) {
-  c->map[node] = copy_one(c, &c->from->kernel->exprs[node]);
+  c->map[node] = copy_one(c, node);
   if (c->to->kernel->failed || c->to->kernel->expr_count > AX_MOST_EXPRS) c->failed = true;
 }
 
@@ -332,6 +351,7 @@ static void copy_stores(copier *c, const bool *dropped) {
     ax_position at[AX_MAX_RANK];
     if (dropped != NULL && dropped[i]) continue;
     uint32_t slot = slot_and_at(c, store->slot, store->at, at);
+    c->failed = c->failed || c->map[store->expr] == AX_NONE;
     if (c->failed || c->to->kernel->failed) return;
     ax_kernel_store(c->to->kernel, slot, at, c->map[store->expr], store->reduce);
   }
@@ -388,7 +408,7 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
     inner.failed = true;
   }
   copy_all(&inner);
-  c->failed = inner.failed;
+  c->failed = inner.failed || inner.map[store->expr] == AX_NONE;
   if (!c->failed) *out = guarded(&inner, store);
   return AX_OK;
 }
@@ -538,7 +558,8 @@ ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_
   c.failed = !ax_affine_digits(&step, rank, dims, old->rank, old->dims, digits, &c.digit_count);
   copy_all(&c);
   copy_stores(&c, NULL);
-  return made(&fresh, c.failed, out);
+  AX_TRY(made(&fresh, c.failed, out)); /* parts of indices that are one now are not needed */
+  return out->kernel == NULL || ax_kernel_is_pruned(out->kernel) ? AX_OK : ax_kernel_prune(arena, &fresh, NULL, out);
 }
 
 ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, uint32_t dim, int64_t begin, int64_t extent, ax_bound *out) {

@@ -115,11 +115,12 @@ static void products_take_part(void **state) {
          ax_product_rounds(AX_BF16, 512) ? "5 members over 8x512, 11 of 15 slots local" : "6 members over 8x512, 13 of 17 slots local");
 }
 
-/* The same where no query looks at keys behind it. */
-static void causal_attention(const ax_value *in, ax_value *out, void *context) {
-  (void)context;
+/* The same where a query looks at some keys only. context: a bool, whether they are those up to its own place, which are found at each element. */
+static void masked_attention(const ax_value *in, ax_value *out, void *context) {
   const int64_t length = ax_typeof(in[0]).dims[1], dims[] = {length, length};
-  ax_value past = ax_ge(ax_iota(AX_S32, AX_LIST(2, dims), 0), ax_iota(AX_S32, AX_LIST(2, dims), 1));
+  ax_value row = ax_iota(AX_S32, AX_LIST(2, dims), 0), column = ax_iota(AX_S32, AX_LIST(2, dims), 1);
+  if (!*(const bool *)context) row = ax_xor(row, ax_integer(3)), column = ax_mul(column, column);
+  ax_value past = ax_ge(row, column);
   ax_value scores = ax_where(past, ax_einsum("hqd,hkd->hqk", AX_LIST(2, in)), ax_real(-1e9));
   out[0] = ax_einsum("hqk,hkd->hqd", AX_VALUES(ax_softmax(scores, -1), in[1]));
 }
@@ -145,7 +146,9 @@ static void products_go_with_the_rows_backward(void **state) {
 static void what_members_need_goes_before(void **state) {
   (void)state;
   if (AX_HOSTILE) skip(); /* where whatever may be done together is */
-  expect(causal_attention, NULL, 2, 1, TEST_TYPE(AX_F32, 8, 512, 64), "kernel; 5 members over 8x512, 12 of 17 slots local");
+  expect(masked_attention, &(bool){false}, 2, 1, TEST_TYPE(AX_F32, 8, 512, 64),
+         "kernel; 5 members over 8x512, 12 of 17 slots local");
+  expect(masked_attention, &(bool){true}, 2, 1, TEST_TYPE(AX_F32, 8, 512, 64), "5 members over 8x512, 12 of 16 slots local");
 }
 
 /* Two layers of a network, whose weights are as large as the keys of long attention: they would be read for each block, to keep
