@@ -220,6 +220,65 @@ static ax_status drop_dead(fuser *f, uint32_t position) {
   return AX_OK;
 }
 
+static bool kernel_reads(const fuser *f, const ax_op *op, uint32_t allocation) {
+  for (uint32_t i = 0; i < op->kernel.kernel->expr_count; i++) {
+    const ax_expr *expr = &op->kernel.kernel->exprs[i];
+    if (expr->op == AX_LEAF_LOAD && allocation_of(f, op->kernel.buffers[expr->slot]) == allocation) return true;
+  }
+  return false;
+}
+
+/* The store makes every element of its array, in whatever order. */
+static bool makes_all(const ax_loop_kernel *kernel, const ax_store *store) {
+  const ax_slot *array = &kernel->slots[store->slot];
+  bool seen[AX_MAX_RANK + AX_MAX_RANK] = {false};
+  if (kernel->reduce_rank > 0) return false;
+  for (uint32_t d = 0; d < array->rank; d++) {
+    const ax_position *at = &store->at[d];
+    if (array->dims[d] == 1) continue;
+    if (at->dim < 0 || at->coef != 1 || at->offset != 0 || at->dynamic != AX_NONE || seen[at->dim] ||
+        kernel->dims[at->dim] != array->dims[d])
+      return false;
+    seen[at->dim] = true;
+  }
+  return true;
+}
+
+/* Drops the stores to an allocation of the kernel at `position`, which goes if it has no others. */
+static ax_status drop_stores(fuser *f, uint32_t position, uint32_t allocation) {
+  const ax_op *op = &f->block->ops[position];
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  bool dropped[AX_MAX_SLOTS];
+  uint32_t kept = 0;
+  ax_rewritten left;
+  if (kernel->store_count > AX_MAX_SLOTS) return AX_OK;
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    dropped[i] = allocation_of(f, op->kernel.buffers[kernel->stores[i].slot]) == allocation;
+    kept += !dropped[i];
+  }
+  if (kept == 0) {
+    take_out(f, position);
+    return AX_OK;
+  }
+  AX_TRY(ax_pool_prune(&f->pool, &op->kernel, dropped, &left));
+  return left.pooled != NULL ? replace(f, position, &left) : AX_OK;
+}
+
+/* Drops what the last kernel before stored to where the kernel at `at` stores everything, if nobody looked between. */
+static ax_status drop_overwritten(fuser *f, uint32_t at) {
+  const ax_op *op = &f->block->ops[at];
+  for (uint32_t i = 0; i < op->kernel.kernel->store_count; i++) {
+    const ax_store *store = &op->kernel.kernel->stores[i];
+    const uint32_t buffer = op->kernel.buffers[store->slot], allocation = allocation_of(f, buffer);
+    const uint32_t before = last_touch(f, allocation, true), read = last_touch(f, allocation, false);
+    const ax_op *old = before != AX_NONE ? &f->block->ops[before] : NULL;
+    if (old == NULL || old->kind != AX_OP_KERNEL || ax_op_is_ordered(old) || (read != AX_NONE && read >= before)) continue;
+    if (old->axes != op->axes || f->plan->buffers[allocation].kind != AX_BUFFER_TEMP || !ax_is_whole(f->plan, buffer)) continue;
+    if (makes_all(op->kernel.kernel, store) && !kernel_reads(f, op, allocation)) AX_TRY(drop_stores(f, before, allocation));
+  }
+  return AX_OK;
+}
+
 /* --- Inlining --- */
 
 /* The store by which kernel `op` computes all of `allocation`, element by element; NULL when it does not. */
@@ -647,6 +706,7 @@ static ax_status fuse_op(fuser *f, uint32_t i) {
     AX_TRY(inline_into(f, i));
     AX_TRY(join_dims(f, i, &joined));
     if (joined) AX_TRY(inline_into(f, i));
+    AX_TRY(drop_overwritten(f, i));
     AX_TRY(merge_back(f, i));
   }
   return note(f, i);

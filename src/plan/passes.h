@@ -48,6 +48,7 @@ AX_MUST_USE ax_status ax_plan_recompute(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_update(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_pieces(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);
+AX_MUST_USE ax_status ax_plan_maps(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_invariants(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_hoist(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_cut(ax_plan *plan);

@@ -159,6 +159,12 @@ static void powers(const ax_value *in, ax_value *out, void *context) {
   ax_scan(AX_CLOSURE(multiplied, 1, 1, &weights), 1, 100, false, in, out);
 }
 
+static AX_BODY(tanh_of) { out[0] = ax_tanh(in[0]); }
+static AX_BODY(each_row) {
+  (void)context;
+  ax_scan(AX_FN(tanh_of, 1, 1), 0, 64, false, in, out);
+}
+
 static void sorted_and_squared(const ax_value *in, ax_value *out, void *context) { /* in the memory of the sorted numbers */
   (void)context;
   ax_value x = ax_sort(in[0], 0);
@@ -186,6 +192,7 @@ static const struct example {
      .in = {{.dtype = AX_F32, .rank = 2, .dims = {4096, 64}}, {.dtype = AX_F32, .rank = 2, .dims = {4096, 64}}}},
     {"invariants", decayed, 2, .in = {{.dtype = AX_F32, .rank = 1, .dims = {4096}}, {.dtype = AX_F32, .rank = 1, .dims = {4096}}}},
     {"fuse", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {64}}}},
+    {"maps", each_row, 1, .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}}},
     {"hoist", converted, 2,
      .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}, {.dtype = AX_BF16, .rank = 2, .dims = {256, 256}}}},
     {"cut", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {1 << 20}}}},
