@@ -289,7 +289,7 @@ static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t all
     const ax_store *store = &kernel->stores[i];
     uint32_t buffer = op->kernel.buffers[store->slot];
     if (allocation_of(f, buffer) != allocation) continue;
-    return kernel->reduce_rank == 0 && ax_is_whole(f->plan, buffer) && ax_kernel_covers(kernel, store->slot, store->at) ? store : NULL;
+    return ax_is_whole(f->plan, buffer) && ax_kernel_makes(kernel, store) ? store : NULL;
   }
   return NULL;
 }
@@ -307,12 +307,26 @@ static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t positi
   return bytes > small_bytes && bytes > ax_buffer_bytes(&f->plan->buffers[made]);
 }
 
+/* The producer has one result, or several that the consumer alone reads: taken in one by one, they share what they are made of. */
+static bool makes_for_one(const fuser *f, const ax_op *producer, const ax_op *consumer) {
+  const ax_loop_kernel *from = producer->kernel.kernel, *into = consumer->kernel.kernel;
+  if (from->store_count == 1) return true;
+  if (from->expr_count + into->expr_count > AX_MOST_EXPRS || from->slot_count + into->slot_count > AX_MOST_SLOTS) return false; /* all or none */
+  for (uint32_t i = 0; i < from->store_count; i++) {
+    const uint32_t made = allocation_of(f, producer->kernel.buffers[from->stores[i].slot]);
+    uint32_t loads = 0;
+    for (uint32_t e = 0; e < into->expr_count; e++)
+      loads += into->exprs[e].op == AX_LEAF_LOAD && allocation_of(f, consumer->kernel.buffers[into->exprs[e].slot]) == made;
+    if (!is_plain(f, made) || loads != f->reads[made]) return false;
+  }
+  return true;
+}
+
 /* Whether elements are computed once: by their one reader, or by several that compute a share each. Each load is one read. */
 static bool computes_once(const fuser *f, uint32_t position, uint32_t at, uint32_t slot) {
   const ax_op *producer = &f->block->ops[position], *consumer = &f->block->ops[at];
   const uint32_t allocation = allocation_of(f, consumer->kernel.buffers[slot]);
-  if (producer->axes != consumer->axes || f->reads[allocation] > most_shares || producer->kernel.kernel->store_count != 1)
-    return false;
+  if (producer->axes != consumer->axes || f->reads[allocation] > most_shares || !makes_for_one(f, producer, consumer)) return false;
   if (holds_more(f, &producer->kernel, position, at, allocation)) return false;
   const ax_loop_kernel *kernel = consumer->kernel.kernel;
   int64_t elems = ax_type_elems(&f->plan->buffers[allocation].type);

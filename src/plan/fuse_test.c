@@ -453,6 +453,23 @@ static void dimensions_that_are_one(void **state) {
   expect(masked_widened, &matrix, 1, 1, "kernel[3,5]");
 }
 
+/* As jax.numpy.take_along_axis: an index from the end, whether it is one, and the element, if so. The index and the truth value are of one kernel,
+   which the look-up takes in. */
+static void taken_along(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const int64_t dims[] = {128, 64, 1};
+  const ax_value zero = ax_full(AX_S32, AX_DIMS(), 0), most = ax_full(AX_S32, AX_DIMS(), 63);
+  const ax_value at = ax_where(ax_lt(in[1], zero), ax_add(in[1], ax_full(AX_S32, AX_DIMS(), 64)), in[1]), thin = ax_reshape(at, AX_LIST(3, dims));
+  const ax_value there = ax_reduce_and(ax_and(ax_ge(thin, zero), ax_le(thin, most)), AX_DIMS(2), false);
+  out[0] = ax_where(there, ax_take_along_axis(in[0], at, 1, NULL), ax_full(AX_F32, AX_DIMS(), -1));
+}
+
+static void several_for_one(void **state) {
+  (void)state;
+  const ax_type in[] = {TEST_TYPE(AX_F32, 128, 64), TEST_TYPE(AX_S32, 128, 64)};
+  expect(taken_along, in, 2, 1, "kernel[128,64]");
+}
+
 static void views(void **state) {
   (void)state;
   const ax_type in[] = {matrix, matrix}, row[] = {matrix, TEST_TYPE(AX_F32, 6)};
@@ -845,7 +862,7 @@ int main(void) {
       cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
       cmocka_unit_test(paddings), cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
       cmocka_unit_test(dead),      cmocka_unit_test(sums),       cmocka_unit_test(effects),
-      cmocka_unit_test(views),     cmocka_unit_test(dimensions_that_are_one), cmocka_unit_test(put_together), cmocka_unit_test(outer_products), cmocka_unit_test(large_results_stay_apart),
+      cmocka_unit_test(views), cmocka_unit_test(several_for_one), cmocka_unit_test(dimensions_that_are_one), cmocka_unit_test(put_together), cmocka_unit_test(outer_products), cmocka_unit_test(large_results_stay_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

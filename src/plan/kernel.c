@@ -243,6 +243,14 @@ bool ax_kernel_covers(const ax_loop_kernel *kernel, uint32_t slot, const ax_posi
          memcmp(array->dims, kernel->dims, array->rank * sizeof array->dims[0]) == 0;
 }
 
+bool ax_kernel_makes(const ax_loop_kernel *kernel, const ax_store *store) {
+  const ax_slot *array = &kernel->slots[store->slot];
+  if (kernel->reduce_rank > 0 || array->rank > kernel->rank || !ax_at_is_identity(store->at, array->rank)) return false;
+  for (uint32_t d = 0; d < kernel->rank; d++)
+    if (kernel->dims[d] != (d < array->rank ? array->dims[d] : 1)) return false;
+  return true;
+}
+
 /* --- Copies --- */
 
 static bool copy_at(ax_arena *arena, const ax_position **at, uint32_t rank) {

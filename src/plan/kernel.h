@@ -130,6 +130,8 @@ void ax_at_identity(ax_position *at, uint32_t rank);
 bool ax_at_is_identity(const ax_position *at, uint32_t rank);
 /* Whether the kernel's steps touch, at these positions, every element of the slot's array once, in the order of memory. */
 bool ax_kernel_covers(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at);
+/* Whether the store makes every element of its array, once, in the order of memory; the kernel may have more dimensions behind, of one step. */
+bool ax_kernel_makes(const ax_loop_kernel *kernel, const ax_store *store);
 
 /* These compare structure only: equal kernels give the same machine code. The words are all of a kernel's structure, so
    different kernels have different words. A new field of the structure must be added to them. */

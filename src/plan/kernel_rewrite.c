@@ -396,9 +396,11 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
   inner.views = c->views;
   inner.guard = mapped(c, load->arg[0]);
   if (same_array(loaded, stored) && offset == 0) {
+    inner.failed = c->failed || producer->kernel->rank > AX_MAX_RANK;
     for (uint32_t d = 0; d < loaded->rank; d++) at[d] = compose(c, load->at[d]);
+    for (uint32_t d = loaded->rank; d < producer->kernel->rank && !inner.failed; d++) at[d] = (ax_position){.dim = -1, .dynamic = AX_NONE};
     inner.at = at;
-    inner.failed = c->failed;
+    inner.failed = inner.failed || c->failed;
   } else if (ax_affine_of(loaded->rank, loaded->dims, load->at, &address)) {
     const ax_loop_kernel *to = c->to->kernel;
     address.offset += offset;
