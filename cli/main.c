@@ -24,6 +24,7 @@ static const struct {
 };
 
 int report_error(void) {
+  fflush(stdout); /* what was shown before comes first */
   fprintf(stderr, "axle: error: %s\n", ax_message());
   return EXIT_FAILED;
 }

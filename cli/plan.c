@@ -1,6 +1,7 @@
 /* axle plan: chooses a mesh and layouts for a program, or for the training of a model, on a machine that is described. */
 #include "axle/planner.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -256,6 +257,18 @@ static ax_status check_options(const plan *p) {
   return AX_OK;
 }
 
+/* A search that found nothing of use has failed, though its table shows what came nearest. What --mesh says is timed whether it fits or
+   not, and its row says which. */
+static ax_status check_found(const plan *p, const ax_strategies *found) {
+  const char *more = found->complete ? "" : "; the time was over, and with --seconds there is more to try";
+  if (p->is_given || found->list[0].fits) return AX_OK;
+  return ax_error(
+      AX_INVALID_ARGUMENT,
+      "nothing was found that fits: a device has %.4g bytes, and the way that takes the least needs %.4g; give it more devices, "
+      "or devices of more memory (--devices, --cluster, --memory)%s",
+      found->capacity, found->list[0].memory.total, more);
+}
+
 static ax_status plan_path(plan *p, const char *path) {
   ax_cluster *machine = NULL;
   ax_strategies found = {0};
@@ -267,6 +280,7 @@ static ax_status plan_path(plan *p, const char *path) {
   if (status == AX_OK && p->is_given) status = time_given(p, machine, &found);
   else if (status == AX_OK) status = ax_planner_search(p->source.program, machine, &p->options, &found);
   if (status == AX_OK) status = print(p, &found);
+  if (status == AX_OK) status = check_found(p, &found);
   if (status == AX_OK) status = write_first(p, machine, &found);
   ax_strategies_release(&found);
   ax_cluster_release(machine);
@@ -278,7 +292,9 @@ static ax_status plan_path(plan *p, const char *path) {
 static ax_status take_number(const char *option, const char *argument, double *out) {
   char *end;
   *out = strtod(argument, &end);
-  return end != argument && *end == '\0' && *out > 0 ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "%s: not a positive number: %s", option, argument);
+  return end != argument && *end == '\0' && *out > 0 && isfinite(*out)
+             ? AX_OK
+             : ax_error(AX_INVALID_ARGUMENT, "%s: not a positive number: %s", option, argument);
 }
 
 static const char *policy_name(int value) { return ax_checkpoint_policy_name((ax_checkpoint_policy)value); }

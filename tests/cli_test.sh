@@ -314,6 +314,12 @@ expect 0 '^total' simulate whole.axle --slow 1=2.5
 expect 2 'error: --slow: not a device and a factor, as 3=1.5: 1' simulate whole.axle --slow 1
 expect 2 'error: --slow: not a device and a factor, as 3=1.5: 1=0' simulate whole.axle --slow 1=0
 expect 1 'error: simulate: device 7, slower by 2: there are 2 devices' simulate whole.axle --slow 7=2
+for factor in 1e308 1e309 inf 1e-300; do
+  expect 1 'error: simulate: device 1, slower by .*: factors are from 1e-06 to 1e+06' simulate whole.axle --slow 1=$factor
+done
+expect 2 'error: --slow: not a device and a factor' simulate whole.axle --slow 1=nan
+expect 0 '^total' simulate whole.axle --slow 1=1e6 --slow 0=1e-6
+! grep -q -w 'nan\|inf' out || { echo "axle simulate: no number of a slow device"; cat out; failed=$((failed + 1)); }
 echo 'machine "tiny" device flops f32 1 memory 1 capacity 1 switch latency 1 bandwidth 1' >tiny.txt
 expect 0 '^does not fit: a device needs .* B and has 1 B$' simulate whole.axle --machine tiny.txt
 
@@ -348,7 +354,13 @@ grep -q 'sharding_constraint' step.axle || { echo "axle plan: no layouts in step
 grep -q '</svg>' step.svg || { echo "axle plan: no picture in step.svg"; failed=$((failed + 1)); }
 expect 0 '^total' simulate step.axle --machine tpu-v5p
 expect 0 'given; zero-bubble' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=1,model=2 --microbatches 4 --schedule zero-bubble
-expect 0 '^nothing was found that fits' plan net.axle --train --batch x,y --samples 16 --devices 4 --memory 100
+# A search that finds nothing that fits fails, and shows what comes nearest; it writes nothing.
+expect 1 'error: nothing was found that fits: a device has 100 bytes, and the way that takes the least needs' plan net.axle --train --batch x,y --samples 16 --devices 4 --memory 100 --write none.step.axle
+grep -q '^ 1  .* kB!  ' out || { echo "axle plan: nothing fits, and what comes nearest is not shown"; cat out; failed=$((failed + 1)); }
+[ ! -e none.step.axle ] || { echo "axle plan: a step was written that does not fit"; failed=$((failed + 1)); }
+expect 1 'error: planner: no way was found to spread the program over 4 devices; of the first that was tried: out of memory: ' plan net.axle --train --batch x,y --samples 1000000000000 --devices 4
+expect 2 'error: --memory: not a positive number: inf' plan net.axle --train --devices 2 --memory inf
+expect 2 'error: --seconds: not a positive number: nan' plan net.axle --train --devices 2 --seconds nan
 expect 1 'error: --timeline: give it a name that ends in .svg' plan net.axle --train --devices 2 --timeline step.png
 expect 2 'error: how many devices?' plan net.axle --train
 expect 2 "error: --schedule: 'late' is none of none, gpipe" plan net.axle --train --mesh data=2 --schedule late

@@ -89,7 +89,7 @@ typedef struct ax_strategies {
 /* Plans. `*out` is to be released, and empty on failure. Any thread; while it lasts it has others, up to seven, as far as there
    are processors. What it finds does not depend on how many, as long as its time suffices. The program is of whole arrays: without
    axes and shard_maps. options.devices must be set. AX_INVALID_ARGUMENT: a program with axes; an option that does not fit the program; a
-   machine with fewer devices. AX_ABSENT, AX_OUT_OF_MEMORY: as ax_program_partition and ax_simulate. */
+   machine with fewer devices; no layout at all is possible. AX_ABSENT, AX_OUT_OF_MEMORY: as ax_program_partition and ax_simulate. */
 AX_MUST_USE ax_status ax_planner_search(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
                                         ax_strategies *out);
 void ax_strategies_release(ax_strategies *strategies); /* leaves it empty */

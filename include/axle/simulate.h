@@ -61,7 +61,7 @@ AX_MUST_USE ax_status ax_algorithm_find(const char *name, ax_algorithm *out);
 /* A straggler: a device that takes so many times as long for what it computes. */
 typedef struct ax_slow_device {
   int64_t device;
-  double factor; /* above 0 */
+  double factor; /* 1e-6 to 1e6 */
 } ax_slow_device;
 typedef struct ax_slow_device_list {
   uint32_t count;
@@ -159,7 +159,7 @@ typedef struct ax_simulation {
 
 /* Simulates a run of a lowered program: the plan that would be compiled, on one device of the machine each. options may be NULL.
    `*out` is to be released, and empty on failure. Any thread. AX_INVALID_ARGUMENT: the mesh does not fit on the machine; more
-   messages than options allow; a slow device that there is not, or its factor not above 0.
+   messages than options allow; a slow device that there is not, or its factor not from 1e-6 to 1e6.
    AX_ABSENT: messages in a conditional that devices take differently. AX_DEADLOCK: a message, or in a kernel a semaphore, is waited
    for in vain. AX_OUT_OF_MEMORY. The model is in docs/simulate.md. */
 AX_MUST_USE ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options,

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "control/scan.h"
@@ -126,6 +127,7 @@ static ax_status run_and_note(ax_planner *p, ax_candidate *c, uint64_t hash, boo
   const ax_status status = specs.failed ? ax_out_of_memory(specs.length) : run(p, c, specs.data, exact, &c->trial);
   ax_text_deinit(&specs);
   *possible = status == AX_OK;
+  if (status != AX_OK && p->why[0] == '\0') snprintf(p->why, sizeof p->why, "%s", ax_message());
   if (status != AX_OK) c->trial = (ax_trial){.seconds = INFINITY};
   ax_ahead_note(p, hash, status, &c->trial);
   return status == AX_INTERNAL ? status : AX_OK;

@@ -86,7 +86,6 @@ ax_status ax_strategies_print(const ax_strategies *s, uint32_t name_count, const
     ax_sim_bytes_text(&text, s->capacity, 1, 3);
   }
   ax_text_add(&text, "; %.0f programs tried in %.1f s%s\n", s->tried, s->seconds, s->complete ? "" : "; with more time there is more to try");
-  if (s->count == 0) ax_text_add(&text, "no way was found to cut the program over them\n");
   if (s->count > 0 && !s->list[0].fits) ax_text_add(&text, "nothing was found that fits the memory of a device\n");
   if (s->count > 0)
     ax_text_add(&text, "\n    %-28s%11s    MFU    memory   computes  exchanges  waits  microbatches  saves\n", "mesh", "a run");

@@ -33,6 +33,7 @@ typedef struct ax_planner {
   int64_t devices;   /* that candidates use now: all, or fewer (counts.c) */
   double began, end; /* ax_seconds: of the search on so many devices, and of all */
   bool cut_short;    /* something was left out, since there was no time for it */
+  char why[256];     /* the first candidate that could not be laid out: the error; "": all could */
   ax_arrangement tensor; /* how a second axis cuts parameters alone; `family` NULL: that does not help */
   ax_arrangement expert, sequence; /* and if it cuts samples and experts, or the positions of each sample */
   double ideal;     /* seconds of the products of a step on all devices, were nothing else to be done */

@@ -410,11 +410,18 @@ static ax_status run(ax_sim_engine *e) {
   return AX_OK;
 }
 
+/* How many times as long as others the slowest device takes. */
+static double slowest(const ax_sim_place *place) {
+  double most = 1;
+  for (int64_t d = 0; place->slow != NULL && d < place->devices; d++) most = fmax(most, place->slow[d]);
+  return most;
+}
+
 /* Chooses the tick by the total time of all operations, each step of a loop counted, with room for collectives that delay one
    another. */
-static double choose_tick(const ax_sim_work *work) {
+static double choose_tick(const ax_sim_work *work, const ax_sim_place *place) {
   enum { room = 16, digits = 53 };
-  double total = 0, times = 1;
+  double total = 0, times = slowest(place);
   int exponent;
   for (uint32_t i = 0; i < work->step_count; i++) {
     const ax_sim_work_step *step = &work->steps[i];
@@ -469,7 +476,8 @@ static void release(ax_sim_engine *e) {
 ax_status ax_sim_engine_run(const ax_sim_work *work, const ax_sim_place *place, double most, bool repeats,
                             ax_sim_engine_result *out) {
   const int64_t images = ax_sim_place_images(place);
-  ax_sim_engine e = {.work = work, .place = place, .result = out, .most = most, .repeats = repeats, .tick = choose_tick(work)};
+  ax_sim_engine e = {
+      .work = work, .place = place, .result = out, .most = most, .repeats = repeats, .tick = choose_tick(work, place)};
   e.images = (uint32_t)(images < place->devices ? images : place->devices);
   *out = (ax_sim_engine_result){.last = AX_NONE, .all_spans = true};
   ax_status status = allocate(&e, work);

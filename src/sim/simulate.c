@@ -218,6 +218,10 @@ static void count_losses(const ax_cluster *machine, double held, ax_simulation *
   out->lost = lost < 1 ? lost : 1;
 }
 
+/* A factor says how much of a device's speed is left. With factors further from 1, times of a device and of the others would not be
+   numbers of one scale, and sums of them neither exact nor, at last, finite. */
+static const double most_factor = 1e6;
+
 /* Devices that are slow are like no others, and so no device stands for another. */
 static ax_status take_slow(simulating *s) {
   const ax_slow_device_list *list = &s->options.slow;
@@ -227,9 +231,12 @@ static ax_status take_slow(simulating *s) {
   for (int64_t d = 0; d < s->place.devices; d++) s->slow[d] = 1;
   for (uint32_t i = 0; i < list->count; i++) {
     const ax_slow_device *slow = &list->v[i];
-    if (slow->device < 0 || slow->device >= s->place.devices || !(slow->factor > 0))
-      return ax_error(AX_INVALID_ARGUMENT, "simulate: device %lld, slower by %g: there are %lld devices, and factors are above 0",
+    if (slow->device < 0 || slow->device >= s->place.devices)
+      return ax_error(AX_INVALID_ARGUMENT, "simulate: device %lld, slower by %g: there are %lld devices, the first of them 0",
                       (long long)slow->device, slow->factor, (long long)s->place.devices);
+    if (!(slow->factor >= 1 / most_factor && slow->factor <= most_factor))
+      return ax_error(AX_INVALID_ARGUMENT, "simulate: device %lld, slower by %g: factors are from %g to %g",
+                      (long long)slow->device, slow->factor, 1 / most_factor, most_factor);
     s->slow[slow->device] = slow->factor;
   }
   s->place.slow = s->slow;
