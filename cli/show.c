@@ -108,7 +108,11 @@ static ax_status simplify(show *show, ax_program **out) { return ax_program_simp
 static ax_status explicit_types(show *show, ax_program **out) { return ax_program_explicit(show->source.program, out); }
 static ax_status types(show *show, char **out) { return ax_program_print_shardings(show->source.program, out); }
 
-static ax_status compiled_form(const show *show, ax_program **out) { return whole_compiled(&show->source, NULL, out); }
+/* Where --in-sharding says how a program lies, its mesh is in it already. */
+static ax_status compiled_form(const show *show, ax_program **out) {
+  const shardings *s = &show->shardings;
+  return whole_compiled(&show->source, s->has_mesh && !shardings_given(s) ? &s->mesh : NULL, out);
+}
 
 static ax_status partition(show *show, ax_program **out) {
   ax_program *program;
@@ -213,25 +217,26 @@ static const struct {
   const char *name;
   ax_status (*transform)(show *show, ax_program **out);
   ax_status (*text)(show *show, char **out);
+  bool runs; /* a per-device program goes into it as it runs, over its mesh or that of --mesh */
 } passes[] = {
-    {"jvp", jvp, NULL},
-    {"linearize", linearize, NULL},
-    {"transpose", transpose, NULL},
-    {"grad", grad, NULL},
-    {"value_and_grad", value_and_grad, NULL},
-    {"vmap", vmap, NULL},
-    {"dce", dce, NULL},
-    {"cse", cse, NULL},
-    {"simplify", simplify, NULL},
-    {"explicit", explicit_types, NULL},
-    {"partition", partition, NULL},
-    {"lower", NULL, lower},
-    {"stablehlo", NULL, stablehlo},
-    {"executable", NULL, executable},
-    {"types", NULL, types},
-    {"cost", NULL, cost},
-    {"memory", NULL, memory},
-    {"effects", NULL, effects},
+    {"jvp", jvp, NULL, false},
+    {"linearize", linearize, NULL, false},
+    {"transpose", transpose, NULL, false},
+    {"grad", grad, NULL, false},
+    {"value_and_grad", value_and_grad, NULL, false},
+    {"vmap", vmap, NULL, false},
+    {"dce", dce, NULL, false},
+    {"cse", cse, NULL, false},
+    {"simplify", simplify, NULL, false},
+    {"explicit", explicit_types, NULL, false},
+    {"partition", partition, NULL, true},
+    {"lower", NULL, lower, true},
+    {"stablehlo", NULL, stablehlo, false},
+    {"executable", NULL, executable, true},
+    {"types", NULL, types, false},
+    {"cost", NULL, cost, true},
+    {"memory", NULL, memory, true},
+    {"effects", NULL, effects, false},
 };
 
 static size_t find_pass(const char *name) {
@@ -312,9 +317,28 @@ static ax_status put_text(show *show, size_t pass) {
   return AX_OK;
 }
 
+/* A mesh over which nothing of what is shown lies would go unheard. */
+static ax_status check_mesh_is_heard(const show *show) {
+  const shardings *s = &show->shardings;
+  bool runs = show->after != NULL;
+  if (!s->has_mesh || shardings_given(s)) return AX_OK;
+  if (show->module) return ax_error(AX_INVALID_ARGUMENT, "--mesh: --module shows a module as it was read, over no mesh");
+  if (show->source.program->axes.count == 0)
+    return ax_error(AX_INVALID_ARGUMENT, "--mesh: the program has its mesh, or needs --in-sharding to say how it lies");
+  for (uint32_t i = 0; i < show->passes.count; i++) runs = runs || passes[find_pass(show->passes.words[i])].runs;
+  if (runs) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT,
+                  "--mesh: a per-device program lies over a mesh where it is shown as it runs: with --cost, --memory, --after, "
+                  "or --pass partition, lower or executable");
+}
+
 static ax_status show_program(show *show, const char *path) {
-  if (show->module) return show_module(show, path);
+  if (show->module) {
+    AX_TRY(check_mesh_is_heard(show));
+    return show_module(show, path);
+  }
   AX_TRY(source_read(path, &show->shardings, NULL, &show->source));
+  AX_TRY(check_mesh_is_heard(show));
   if (shardings_given(&show->shardings)) {
     ax_program *laid;
     AX_TRY(shardings_apply(&show->shardings, &show->source, &show->spread.layout, &laid));

@@ -307,6 +307,16 @@ expect 0 '^on 2 processes, in the one that it takes longest:' show whole.axle --
 expect 0 'psum over .*, gather$' show whole.axle --cost --spread 2
 expect 0 '^on 2 processes' show whole.axle --cost --spread 0,1
 expect 0 'bytes received from other devices$' show whole.axle --cost --spread 1
+# --mesh: the sizes of a per-device program's axes, in what shows it as it runs; elsewhere it would go unheard.
+expect 0 ' over 1 axis, 8 devices\|8 devices' show whole.axle --cost --mesh data=8
+cp out cost8
+expect 0 '' show whole.axle --cost
+! cmp -s out cost8 || { echo "axle show --cost: the same with --mesh data=8"; cat out; failed=$((failed + 1)); }
+expect 0 '' show whole.axle --memory --mesh data=8
+expect 0 'data=8' show whole.axle --pass partition --mesh data=8
+expect 1 'error: the mesh has the axes {b}, but the program {data}' show whole.axle --cost --mesh b=8
+expect 1 'error: --mesh: a per-device program lies over a mesh where it is shown as it runs' show whole.axle --mesh data=8
+expect 1 'error: --mesh: the program has its mesh, or needs --in-sharding' show double.axle --cost --mesh data=8
 expect 2 'error: --spread: expected a number of processes' show whole.axle --cost --spread 2x
 expect 2 'error: --spread: expected a number of processes' show whole.axle --cost --spread none
 expect 2 'error: --spread: expected a number of processes' show whole.axle --cost --spread 0
