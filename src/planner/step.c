@@ -5,10 +5,9 @@
 
 #include "axle/nn.h"
 #include "axle/transform.h"
-#include "control/closed_call.h"
 #include "control/scan.h"
-#include "ops/dot_general.h"
 #include "partition/partition.h"
+#include "planner/roles.h"
 #include "planner/sliced.h"
 #include "prim/prims.h"
 #include "xform/xform.h"
@@ -67,98 +66,6 @@ static ax_status find_loop(ax_model *m) {
   return AX_OK;
 }
 
-/* What is known of a program's values: which parameter each is, itself or converted, or a slice of it. */
-typedef struct origin {
-  uint32_t param; /* AX_NONE: none */
-  int32_t first;  /* how many of the parameter's first dimensions the value lacks; below 0: it has others before them */
-} origin;
-
-/* Notes the batch dimensions of products with parameters. */
-static void find_experts(ax_model *m, const origin *origins, const ax_eqn *eqn) {
-  const ax_dot_params *dot = eqn->params;
-  for (uint32_t i = 0; eqn->prim == &ax_prim_dot_general && i < 2; i++) {
-    const ax_dims *batch = i == 0 ? &dot->lhs_batch : &dot->rhs_batch;
-    const origin *o = &origins[eqn->in[i]];
-    for (uint32_t k = 0; o->param != AX_NONE && m->experts[o->param] < 0 && k < batch->count; k++)
-      if (batch->v[k] + o->first >= 0) m->experts[o->param] = (int8_t)(batch->v[k] + o->first); /* else a dimension that was added */
-  }
-}
-
-/* A conversion is its operand, and so is a reshape that adds or drops a first dimension of one, as slices are dealt with. */
-static origin origin_of(const ax_program *program, const ax_eqn *eqn, const origin *origins) {
-  static const origin none = {AX_NONE, 0};
-  if (eqn->prim == &ax_prim_convert_element_type) return origins[eqn->in[0]];
-  if (eqn->prim != &ax_prim_reshape) return none;
-  const ax_type *from = &program->types[eqn->in[0]], *to = &program->types[eqn->out];
-  const bool drops = from->rank > to->rank;
-  const ax_type *longer = drops ? from : to, *shorter = drops ? to : from;
-  if (longer->rank != shorter->rank + 1 || longer->dims[0] != 1) return none;
-  if (memcmp(longer->dims + 1, shorter->dims, shorter->rank * sizeof shorter->dims[0]) != 0) return none;
-  return (origin){origins[eqn->in[0]].param, origins[eqn->in[0]].first + (drops ? 1 : -1)};
-}
-
-static ax_status look_at_values(ax_model *m, const ax_program *program, const origin *inputs, uint32_t until);
-
-/* In the loop operands are constants of it, carries, and what it slices. */
-static ax_status look_into_loop(ax_model *m, const ax_eqn *eqn, const origin *origins) {
-  const ax_scan_params *scan = eqn->params;
-  origin *inputs = ax_calloc((size_t)eqn->in_count + 1, sizeof inputs[0]);
-  if (inputs == NULL) return ax_out_of_memory(eqn->in_count);
-  for (uint32_t i = 0; i < eqn->in_count; i++) {
-    const bool sliced = i >= scan->num_consts + scan->num_carry, carried = !sliced && i >= scan->num_consts;
-    inputs[i] = (origin){carried ? AX_NONE : origins[eqn->in[i]].param, origins[eqn->in[i]].first + sliced};
-    if (sliced && inputs[i].param != AX_NONE && origins[eqn->in[i]].first == 0) m->layered[inputs[i].param] = true;
-  }
-  const ax_status status = look_at_values(m, scan->body, inputs, scan->body->eqn_count);
-  ax_free(inputs);
-  return status;
-}
-
-/* Equations that call a body, as of functions of a module, give it their operands. One that gets no parameter is left out. */
-static ax_status look_into_call(ax_model *m, const ax_eqn *eqn, const origin *origins) {
-  const ax_program *body = ((const ax_closed_call_params *)eqn->params)->body;
-  origin *inputs = ax_calloc((size_t)eqn->in_count + 1, sizeof inputs[0]);
-  if (inputs == NULL) return ax_out_of_memory(eqn->in_count);
-  bool any = false;
-  for (uint32_t i = 0; i < eqn->in_count; i++) {
-    inputs[i] = origins[eqn->in[i]];
-    any = any || inputs[i].param != AX_NONE;
-  }
-  const ax_status status = any ? look_at_values(m, body, inputs, body->eqn_count) : AX_OK;
-  ax_free(inputs);
-  return status;
-}
-
-static ax_status look_at_values(ax_model *m, const ax_program *program, const origin *inputs, uint32_t until) {
-  origin *origins = ax_calloc((size_t)program->value_count + 1, sizeof origins[0]);
-  ax_status status = origins != NULL ? AX_OK : ax_out_of_memory(program->value_count);
-  for (uint32_t v = 0; status == AX_OK && v < program->value_count; v++) origins[v] = v < program->in_count ? inputs[v] : (origin){AX_NONE, 0};
-  for (uint32_t e = 0; status == AX_OK && e < until; e++) {
-    const ax_eqn *eqn = &program->eqns[e];
-    if (eqn->out_count == 1) origins[eqn->out] = origin_of(program, eqn, origins);
-    find_experts(m, origins, eqn);
-    if (program == m->program && e == m->loop) status = look_into_loop(m, eqn, origins);
-    else if (eqn->prim == &ax_prim_closed_call || eqn->prim == &ax_prim_checkpoint) status = look_into_call(m, eqn, origins);
-  }
-  ax_free(origins);
-  return status;
-}
-
-/* Finds the parameters that the loop slices, and those of experts. */
-static ax_status find_roles(ax_model *m) {
-  const ax_program *program = m->program;
-  origin *inputs = ax_calloc((size_t)program->in_count + 1, sizeof inputs[0]);
-  m->layered = ax_calloc((size_t)m->param_count + 1, sizeof m->layered[0]);
-  m->experts = ax_alloc((size_t)m->param_count + 1);
-  ax_status status = inputs != NULL && m->layered != NULL && m->experts != NULL ? AX_OK : ax_out_of_memory(program->in_count);
-  if (status == AX_OK) memset(m->experts, -1, m->param_count + 1);
-  for (uint32_t i = 0; status == AX_OK && i < program->in_count; i++) inputs[i].param = AX_NONE;
-  for (uint32_t p = 0; status == AX_OK && p < m->param_count; p++) inputs[m->params[p]].param = p;
-  if (status == AX_OK) status = look_at_values(m, program, inputs, program->eqn_count);
-  ax_free(inputs);
-  return status;
-}
-
 ax_type ax_model_param(const ax_model *m, uint32_t p, int64_t layers) {
   ax_type type = m->program->types[m->params[p]];
   if (m->layered[p]) type.dims[0] = layers;
@@ -203,7 +110,7 @@ ax_status ax_model_make(const ax_program *program, const ax_planner_options *opt
   if (out->train) AX_TRY(ax_check_loss(program));
   AX_TRY(find_inputs(out, options));
   AX_TRY(find_loop(out));
-  AX_TRY(find_roles(out));
+  AX_TRY(ax_model_find_roles(out, NULL));
   return out->train ? make_defs(out) : AX_OK;
 }
 
