@@ -216,18 +216,19 @@ static ax_status write_first(const plan *p, const ax_cluster *machine, const ax_
   return status;
 }
 
+/* The best over the mesh that is given. */
+static ax_status search_given(plan *p, const ax_cluster *machine, ax_strategies *out) {
+  p->options.mesh = &p->mesh;
+  if (p->options.keep == 0) p->options.keep = 1;
+  return ax_planner_search(p->source.program, machine, &p->options, out);
+}
+
 /* The strategy that is given alone, as if it had been found. A first axis `pipe` of its mesh is the stages. */
 static ax_status time_given(plan *p, const ax_cluster *machine, ax_strategies *out) {
   const bool piped = p->mesh.count > 0 && strcmp(p->mesh.axis[0].name, "pipe") == 0;
   const double began = ax_seconds();
   ax_strategy *timed = ax_calloc(1, sizeof *timed);
   if (timed == NULL) return ax_out_of_memory(sizeof *timed);
-  const int64_t devices = ax_mesh_devices(&p->mesh);
-  if (p->options.devices > 0 && p->options.devices != devices) {
-    ax_free(timed);
-    return ax_error(AX_INVALID_ARGUMENT, "--mesh: it has %lld devices, and --devices says %lld", (long long)devices, (long long)p->options.devices);
-  }
-  p->options.devices = devices;
   p->given.mesh = p->mesh;
   if (piped) {
     p->given.stages = p->mesh.axis[0].size;
@@ -241,6 +242,16 @@ static ax_status time_given(plan *p, const ax_cluster *machine, ax_strategies *o
                          .seconds = ax_seconds() - began};
   if (status != AX_OK) ax_strategies_release(out);
   return status;
+}
+
+/* As many devices as the mesh of --mesh has. */
+static ax_status take_devices(plan *p) {
+  const int64_t devices = ax_mesh_devices(&p->mesh);
+  if (p->options.devices > 0 && p->options.devices != devices)
+    return ax_error(AX_INVALID_ARGUMENT, "--mesh: it has %lld devices, and --devices says %lld", (long long)devices,
+                    (long long)p->options.devices);
+  p->options.devices = devices;
+  return AX_OK;
 }
 
 /* Options that would go unheard are slips. */
@@ -273,11 +284,13 @@ static ax_status plan_path(plan *p, const char *path) {
   ax_cluster *machine = NULL;
   ax_strategies found = {0};
   AX_TRY(check_options(p));
+  if (p->is_given) AX_TRY(take_devices(p));
   AX_TRY(source_read(path, &p->shardings, NULL, &p->source));
   AX_TRY(find_batch(p));
   p->options.train = p->train;
   ax_status status = ax_cluster_read(p->machine != NULL ? p->machine : "h200", &machine);
-  if (status == AX_OK && p->is_given) status = time_given(p, machine, &found);
+  if (status == AX_OK && p->is_given)
+    status = p->of_mesh != NULL ? time_given(p, machine, &found) : search_given(p, machine, &found);
   else if (status == AX_OK) status = ax_planner_search(p->source.program, machine, &p->options, &found);
   if (status == AX_OK) status = print(p, &found);
   if (status == AX_OK) status = check_found(p, &found);
@@ -394,19 +407,24 @@ int plan_main(int argc, const char **argv) {
       {"train", 't', POPT_ARG_NONE, &p.train, 0, "FILE is a model's loss of one sample: plan the step that trains it", NULL},
       {"samples", 's', POPT_ARG_STRING, NULL, option_samples, "Samples of a step (1)", "N"},
       {"batch", 'b', POPT_ARG_STRING, &p.batch, 0, "The inputs that are a sample's; the others are parameters", "NAME,.."},
-      {"memory", '\0', POPT_ARG_STRING, NULL, option_memory, "Bytes of a device, as 80e9 (what the machine's description says)", "BYTES"},
+      {"memory", '\0', POPT_ARG_STRING, NULL, option_memory, "Bytes of a device, as 80e9 (what the machine's description says)",
+       "BYTES"},
       {"seconds", '\0', POPT_ARG_STRING, NULL, option_seconds, "When the search ends (60)", "SECONDS"},
       {"mesh", 'm', POPT_ARG_STRING, NULL, option_one,
-       "Search nothing: time this mesh: data=N, behind it expert=N, sequence=N and model=N if any, before it pipe=P if any",
-       "AXIS=N,.."},
+       "This mesh alone: data=N, expert=N, sequence=N, model=N, as the table has them, before them pipe=P if any", "AXIS=N,.."},
       {"microbatches", '\0', POPT_ARG_STRING, NULL, option_microbatches, "With --mesh: into how many a batch is divided (1)", "N"},
-      {"saves", '\0', POPT_ARG_STRING, NULL, option_saves, "With --mesh: what layers keep for gradients: everything, dots, nothing", "WHAT"},
-      {"schedule", '\0', POPT_ARG_STRING, NULL, option_schedule, "With --mesh: gpipe, 1f1b, interleaved, zero-bubble (1f1b)", "SCHEDULE"},
+      {"saves", '\0', POPT_ARG_STRING, NULL, option_saves, "With --mesh: what layers keep for gradients: everything, dots, nothing",
+       "WHAT"},
+      {"schedule", '\0', POPT_ARG_STRING, NULL, option_schedule, "With --mesh: gpipe, 1f1b, interleaved, zero-bubble (1f1b)",
+       "SCHEDULE"},
       {"chunks", '\0', POPT_ARG_STRING, NULL, option_chunks, "With --mesh: parts of the layers on each stage (1)", "N"},
-      {"optimizer", '\0', POPT_ARG_STRING, NULL, option_optimizer, "With --train: sgd, adam, adamw, lamb, lion, rmsprop, adagrad, adafactor (adam)", "NAME"},
-      {"write", 'o', POPT_ARG_STRING, &p.write, 0, "Write the program of the first strategy, with its layouts; of a pipeline those of its parts", "FILE"},
+      {"optimizer", '\0', POPT_ARG_STRING, NULL, option_optimizer,
+       "With --train: sgd, adam, adamw, lamb, lion, rmsprop, adagrad, adafactor (adam)", "NAME"},
+      {"write", 'o', POPT_ARG_STRING, &p.write, 0,
+       "Write the program of the first strategy, with its layouts; of a pipeline those of its parts", "FILE"},
       {"number", 'n', POPT_ARG_STRING, NULL, option_which, "Which strategy --write and --timeline are of (1)", "N"},
-      {"timeline", '\0', POPT_ARG_STRING, &p.timeline, 0, "Write what each device does when in the first: .svg, or .json for Perfetto", "FILE"},
+      {"timeline", '\0', POPT_ARG_STRING, &p.timeline, 0,
+       "Write what each device does when in the first: .svg, or .json for Perfetto", "FILE"},
       {"dim", '\0', POPT_ARG_STRING, NULL, option_dim, "An extent that a StableHLO module leaves open: b=8, or x.0=8", "NAME=N"},
       {"keep", '\0', POPT_ARG_STRING, NULL, option_keep, "How many ways are printed (5)", "N"},
       POPT_TABLEEND,

@@ -44,6 +44,9 @@ typedef struct ax_planner_options {
   double memory;    /* bytes of a device; 0: as much as the machine's description says, or any */
   double seconds;   /* the search ends after about so many; 0: 60 */
   uint32_t keep;    /* how many strategies are given; 0: 5 */
+  /* NULL: any. Otherwise strategies over this mesh alone are looked for, whose axes are called by what they do, as in ax_strategy.mesh. It
+     is timed whether it fits or not. Borrowed. */
+  const ax_mesh *mesh;
 } ax_planner_options;
 
 /* Bytes of a device. */
@@ -94,10 +97,10 @@ AX_MUST_USE ax_status ax_planner_search(const ax_program *program, const ax_clus
                                         ax_strategies *out);
 void ax_strategies_release(ax_strategies *strategies); /* leaves it empty */
 /* Times one strategy that the caller describes, to compare it with those that are found. given: mesh, saved, microbatches (0: 1),
-   and either specs, or NULL: then the mesh has the axis data, behind it expert, sequence and model, each if any. data cuts
-   the samples and the optimizer's state; the others cut as ax_planner_search finds it: model parameters, expert samples and
+   and either specs, or NULL: then axes are called by what they do, as in ax_strategy.mesh. data cuts the samples and the optimizer's
+   state, and shard parameters too; the others cut as ax_planner_search finds it: model parameters, expert samples and
    experts, sequence the first dimension of each sample. With stages > 1 also schedule and chunks (0: 1), specs NULL, and the mesh
-   of the devices of one stage. `out` gets the rest, and is released by ax_strategy_release. Statuses as above; AX_PARSE_ERROR:
+   of the devices of one stage: data, behind it expert, sequence and model, each if any. `out` gets the rest, and is released by ax_strategy_release. Statuses as above; AX_PARSE_ERROR:
    specs. AX_INVALID_ARGUMENT also: stages, chunks or microbatches that do not divide the layers or the samples; a loss that has no
    loop over layers, or nothing that an axis would cut. */
 AX_MUST_USE ax_status ax_planner_time(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,

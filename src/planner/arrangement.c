@@ -115,6 +115,60 @@ bool ax_arrangement_fit(ax_arrangement *layout, const ax_model *m, const ax_fami
   return m->samples % microbatches == 0;
 }
 
+/* The number nearest to `size`, below it or above, that divides `whole`: what an axis could have instead. 0: there is none. */
+static int64_t nearest_factor(int64_t whole, int64_t size, bool below) {
+  if (!below && size >= whole) return 0;
+  do size += below ? -1 : 1;
+  while (size > 0 && whole % size != 0);
+  return size;
+}
+
+/* "data=3 and shard=2": the axes of several devices that cut this dimension of the batch. Gives the number of the last. */
+static uint32_t add_axes_of(const ax_axis_cuts *cuts, const ax_mesh *mesh, int dim, ax_text *text) {
+  uint32_t last = AX_NONE;
+  for (uint32_t a = 0; a < mesh->count; a++) {
+    if (cuts->axis[a] != dim || mesh->axis[a].size == 1) continue;
+    ax_text_add(text, "%s%s=%lld", last == AX_NONE ? "" : " and ", mesh->axis[a].name, (long long)mesh->axis[a].size);
+    last = a;
+  }
+  return last;
+}
+
+/* "; data=2 and data=4 would": what the axis could be where the others leave so much to be cut. */
+static void add_would(const ax_mesh *mesh, uint32_t axis, int64_t whole, ax_text *text) {
+  const int64_t below = nearest_factor(whole, mesh->axis[axis].size, true),
+                above = nearest_factor(whole, mesh->axis[axis].size, false);
+  const char *name = mesh->axis[axis].name;
+  if (below > 0) ax_text_add(text, "; %s=%lld", name, (long long)below);
+  if (above > 0) ax_text_add(text, "%s%s=%lld", below > 0 ? " and " : "; ", name, (long long)above);
+  if (below > 0 || above > 0) ax_text_add(text, " would");
+}
+
+bool ax_arrangement_why_not(const ax_arrangement *layout, const ax_model *m, const ax_mesh *mesh, int64_t microbatches,
+                            ax_text *text) {
+  const int64_t cut = parts(&layout->batch, mesh, 0, mesh->count);
+  if (m->samples % microbatches != 0 || m->samples / microbatches % cut != 0) {
+    ax_text_add(text, "%lld samples in %lld microbatches over ", (long long)m->samples, (long long)microbatches);
+    const uint32_t last = add_axes_of(&layout->batch, mesh, 0, text);
+    ax_text_add(text, "%s: these do not divide the samples", last == AX_NONE ? "one device" : "");
+    const int64_t others = last != AX_NONE ? microbatches * (cut / mesh->axis[last].size) : 0;
+    if (microbatches <= m->samples && others > 0 && m->samples % others == 0) add_would(mesh, last, m->samples / others, text);
+    return true;
+  }
+  for (uint32_t b = 0; b < m->batch_count; b++) {
+    const ax_type *sample = &m->program->types[m->batch[b]];
+    const int64_t positions = sample->rank > 0 ? sample->dims[0] : 1, of = parts(&layout->batch, mesh, 1, mesh->count);
+    if (sample->rank == 0 || positions % of == 0) continue;
+    ax_text_add(text, "the first dimension of input %u, %s, over ", m->batch[b], ax_type_string(sample, &m->program->axes));
+    const uint32_t last = add_axes_of(&layout->batch, mesh, 1, text);
+    ax_text_add(text, ": that does not divide it");
+    const int64_t others = of / mesh->axis[last].size;
+    if (positions % others == 0) add_would(mesh, last, positions / others, text);
+    return true;
+  }
+  return false;
+}
+
 /* The longest dimension of an array that no axis cuts and the axis divides; AX_WHOLE: none. */
 static int longest(const ax_axis_cuts *cuts, const ax_family *g, const ax_mesh *mesh, uint32_t axis) {
   int best = AX_WHOLE;
@@ -276,8 +330,16 @@ ax_status ax_arrangement_read(const char *specs, const ax_model *m, const ax_fam
 
 /* --- What it is called --- */
 
-typedef enum axis_role { ROLE_NONE, ROLE_SAMPLES, ROLE_SHARDS, ROLE_EXPERTS, ROLE_SEQUENCE, ROLE_TENSOR, ROLE_COUNT } axis_role;
-static const char *const axis_names[ROLE_COUNT] = {"same", "data", "shard", "expert", "sequence", "model"};
+static const char *const axis_names[AX_ROLE_COUNT] = {"same", "data", "shard", "expert", "sequence", "model"};
+
+ax_axis_role ax_axis_role_named(const char *name) {
+  int role = 0;
+  for (; role < AX_ROLE_COUNT; role++) {
+    const size_t length = strlen(axis_names[role]);
+    if (strncmp(name, axis_names[role], length) == 0 && strspn(name + length, "0123456789") == strlen(name + length)) break;
+  }
+  return (ax_axis_role)role;
+}
 
 bool ax_arrangement_cuts(const ax_arrangement *layout, const ax_families *families, uint32_t axis) {
   for (uint32_t g = 0; g < families->count; g++)
@@ -285,7 +347,7 @@ bool ax_arrangement_cuts(const ax_arrangement *layout, const ax_families *famili
   return false;
 }
 
-static axis_role role_of(const ax_arrangement *layout, const ax_model *model, const ax_families *families, uint32_t axis) {
+static ax_axis_role role_of(const ax_arrangement *layout, const ax_model *model, const ax_families *families, uint32_t axis) {
   const int samples = model->train ? layout->batch.axis[axis] : AX_WHOLE;
   bool experts = false;
   double all = 0, cut = 0;
@@ -295,22 +357,24 @@ static axis_role role_of(const ax_arrangement *layout, const ax_model *model, co
     cut += dim >= 0 ? families->list[g].bytes : 0;
     experts = experts || (dim >= 0 && dim == families->list[g].experts);
   }
-  if (samples == 1) return ROLE_SEQUENCE;
-  if (samples == 0) return experts ? ROLE_EXPERTS : 2 * cut > all ? ROLE_SHARDS : ROLE_SAMPLES; /* small ones are cut or not */
-  return experts ? ROLE_EXPERTS : cut > 0 ? ROLE_TENSOR : ROLE_NONE;
+  if (samples == 1) return AX_ROLE_SEQUENCE;
+  if (samples == 0)
+    return experts ? AX_ROLE_EXPERTS : 2 * cut > all ? AX_ROLE_SHARDS : AX_ROLE_SAMPLES; /* small ones are cut or not */
+  return experts ? AX_ROLE_EXPERTS : cut > 0 ? AX_ROLE_TENSOR : AX_ROLE_NONE;
 }
 
 void ax_arrangement_name_axes(const ax_arrangement *layout, const ax_model *model, const ax_families *families, ax_mesh *mesh) {
-  uint32_t of[AX_PLANNER_AXES], count[ROLE_COUNT] = {0}, met[ROLE_COUNT] = {0};
+  uint32_t of[AX_PLANNER_AXES], count[AX_ROLE_COUNT] = {0}, met[AX_ROLE_COUNT] = {0};
   for (uint32_t a = 0; a < mesh->count; a++) count[of[a] = role_of(layout, model, families, a)]++;
   for (uint32_t a = 0; a < mesh->count; a++) { /* of several, one that also cuts a few parameters shards */
-    if (of[a] != ROLE_SAMPLES || count[ROLE_SAMPLES] < 2 || !ax_arrangement_cuts(layout, families, a)) continue;
+    if (of[a] != AX_ROLE_SAMPLES || count[AX_ROLE_SAMPLES] < 2 || !ax_arrangement_cuts(layout, families, a)) continue;
     count[of[a]]--;
-    count[of[a] = ROLE_SHARDS]++;
+    count[of[a] = AX_ROLE_SHARDS]++;
   }
   for (uint32_t a = 0; a < mesh->count; a++) {
     /* shards over the only axis of samples are over the data */
-    const uint32_t role = of[a] == ROLE_SHARDS && count[ROLE_SAMPLES] == 0 && count[ROLE_SHARDS] == 1 ? ROLE_SAMPLES : of[a];
+    const uint32_t role =
+        of[a] == AX_ROLE_SHARDS && count[AX_ROLE_SAMPLES] == 0 && count[AX_ROLE_SHARDS] == 1 ? AX_ROLE_SAMPLES : of[a];
     char *name = mesh->axis[a].name;
     if (met[role]++ == 0) snprintf(name, sizeof mesh->axis[a].name, "%s", axis_names[role]);
     else snprintf(name, sizeof mesh->axis[a].name, "%s%u", axis_names[role], met[role]);
@@ -319,17 +383,20 @@ void ax_arrangement_name_axes(const ax_arrangement *layout, const ax_model *mode
 
 void ax_arrangement_kind(const ax_arrangement *layout, const ax_model *model, const ax_families *families, const ax_mesh *mesh, char *out,
                          size_t bytes) {
-  static const char *const names[ROLE_COUNT] = {[ROLE_EXPERTS] = "expert", [ROLE_SEQUENCE] = "sequence", [ROLE_TENSOR] = "tensor"};
-  bool has[ROLE_COUNT] = {false};
+  static const char *const names[AX_ROLE_COUNT] = {
+      [AX_ROLE_EXPERTS] = "expert", [AX_ROLE_SEQUENCE] = "sequence", [AX_ROLE_TENSOR] = "tensor"};
+  bool has[AX_ROLE_COUNT] = {false};
   const char *parts[3] = {"", "", ""}, *shares = "";
   uint32_t count = 0;
   for (uint32_t a = 0; a < mesh->count; a++)
     if (mesh->axis[a].size > 1) has[role_of(layout, model, families, a)] = true;
-  for (int role = ROLE_EXPERTS; role < ROLE_COUNT; role++)
+  for (int role = AX_ROLE_EXPERTS; role < AX_ROLE_COUNT; role++)
     if (has[role]) parts[count++] = names[role];
-  if (has[ROLE_SHARDS]) shares = has[ROLE_SAMPLES] ? "hybrid sharded" : "fully sharded";
-  else if (layout->state_cut && has[ROLE_SAMPLES]) shares = "state sharded";
-  if (count == 0 && has[ROLE_SAMPLES] && !has[ROLE_SHARDS]) parts[count++] = "data";
+  if (has[AX_ROLE_SHARDS])
+    shares = has[AX_ROLE_SAMPLES] ? "hybrid sharded" : "fully sharded";
+  else if (layout->state_cut && has[AX_ROLE_SAMPLES])
+    shares = "state sharded";
+  if (count == 0 && has[AX_ROLE_SAMPLES] && !has[AX_ROLE_SHARDS]) parts[count++] = "data";
   const char *const between[] = {"", count == 3 ? ", " : count == 2 ? " and " : "", count == 3 ? " and " : ""};
   snprintf(out, bytes, "%s%s%s%s%s%s%s%s", parts[0], between[1], parts[1], between[2], parts[2], count > 0 ? " parallel" : "",
            count > 0 && shares[0] != '\0' ? ", " : "", count == 0 && shares[0] == '\0' ? "nothing cut" : shares);

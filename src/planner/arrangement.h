@@ -46,6 +46,24 @@ bool ax_arrangement_fit(ax_arrangement *layout, const ax_model *model, const ax_
 /* Cuts each family that `axis` does not cut yet along its longest dimension that is not cut and that it divides. */
 void ax_arrangement_shard(ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t axis);
 
+/* Writes why ax_arrangement_fit refuses it, and which sizes it would not refuse: "16 samples in 1 microbatches over data=3: these do not
+   divide the samples; data=2 and data=4 would". False: it does not refuse it. */
+bool ax_arrangement_why_not(const ax_arrangement *layout, const ax_model *model, const ax_mesh *mesh, int64_t microbatches,
+                            ax_text *text);
+
+/* What an axis does, which gives it its name. */
+typedef enum ax_axis_role {
+  AX_ROLE_NONE,
+  AX_ROLE_SAMPLES,
+  AX_ROLE_SHARDS,
+  AX_ROLE_EXPERTS,
+  AX_ROLE_SEQUENCE,
+  AX_ROLE_TENSOR,
+  AX_ROLE_COUNT
+} ax_axis_role;
+/* The role of an axis of that name, as `data` or `model2`. AX_ROLE_COUNT: it is no such name. */
+ax_axis_role ax_axis_role_named(const char *name);
+
 /* Does the axis cut any parameters? */
 bool ax_arrangement_cuts(const ax_arrangement *layout, const ax_families *families, uint32_t axis);
 /* What it is called: "data parallel", "sequence and tensor parallel, fully sharded". */

@@ -196,14 +196,17 @@ bool ax_candidate_is_named_alike(const ax_candidate *a, const ax_candidate *b) {
   return true;
 }
 
-static bool same_sharing(const ax_candidate *a, const ax_candidate *b) {
+/* Whether one of them is enough. Of a mesh that is given each layout is kept, and timed exactly at the end. */
+static bool is_one_enough(const ax_planner *p, const ax_candidate *a, const ax_candidate *b) {
+  if (p->options.mesh != NULL && a->stages == 1)
+    return a->saved == b->saved && a->microbatches == b->microbatches && ax_arrangement_equal(&a->layout, &b->layout, &p->families);
   return a->layout.state_cut == b->layout.state_cut && a->layout.gathered == b->layout.gathered;
 }
 
 ax_status ax_planner_keep(ax_planner *p, const ax_candidate *c) {
   if (c->trial.bytes <= p->capacity) ax_ahead_note_best(p, c->trial.seconds);
   for (uint32_t i = 0; i < p->found_count; i++) {
-    if (!ax_candidate_is_named_alike(&p->found[i], c) || !same_sharing(&p->found[i], c)) continue;
+    if (!ax_candidate_is_named_alike(&p->found[i], c) || !is_one_enough(p, &p->found[i], c)) continue;
     if (!ax_candidate_is_better(p, c, &p->found[i])) return AX_OK;
     ax_candidate_deinit(&p->found[i]);
     return ax_candidate_copy(p, c, &p->found[i]);

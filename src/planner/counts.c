@@ -40,8 +40,7 @@ static ax_status time_exactly(ax_planner *p, ax_candidate *c, int none) {
   return ax_planner_is_late(p, 1) ? AX_OK : ax_candidate_try(p, c, true, &possible);
 }
 
-/* Of what was found on so many devices the best, timed as ax_simulate does. */
-static ax_status settle(ax_planner *p, uint32_t most) {
+ax_status ax_planner_settle(ax_planner *p, uint32_t most) {
   ax_candidates_sort(p, p->found, p->found_count);
   while (p->found_count > 0 && (p->found_count > most || !is_of_use(p, &p->found[p->found_count - 1])))
     ax_candidate_deinit(&p->found[--p->found_count]);
@@ -68,7 +67,7 @@ ax_status ax_planner_search_counts(ax_planner *p, uint32_t most) {
     ax_planner_forget_ways(p);
     AX_TRY(ax_planner_search_meshes(p));
     AX_TRY(ax_planner_search_pipelines(p));
-    AX_TRY(settle(p, most));
+    AX_TRY(ax_planner_settle(p, most));
   }
   return AX_OK;
 }

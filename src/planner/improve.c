@@ -17,6 +17,7 @@ typedef struct step_kind {
   bool of_params; /* only how parameters are cut */
   bool once;      /* in the first round alone */
   bool at_last;   /* for the best alone */
+  bool of_axes;   /* changes what axes do, or how long they are: not where the mesh is given */
 } step_kind;
 
 /* Whether it does not fit by what is held alone, which is known without a trial. */
@@ -192,13 +193,13 @@ static bool change_lengths(const ax_planner *p, const choice *at, ax_candidate *
 /* --- All of them --- */
 
 static const step_kind kinds[] = {
-    {limits_of_order, change_order, .axis = numbers},
+    {limits_of_order, change_order, .axis = numbers, .of_axes = true},
     {limits_of_sizes, change_size, .axis = 2, .of_params = true, .once = true},
     {limits_of_families, change_family, .axis = 1, .of_params = true},
-    {limits_of_batch, change_batch, .axis = 0, .trained = true},
+    {limits_of_batch, change_batch, .axis = 0, .trained = true, .of_axes = true},
     {limits_of_sharing, change_sharing, .axis = numbers, .trained = true},
     {limits_of_rounds, change_rounds, .axis = numbers, .trained = true},
-    {limits_of_lengths, change_lengths, .axis = numbers, .at_last = true},
+    {limits_of_lengths, change_lengths, .axis = numbers, .at_last = true, .of_axes = true},
 };
 
 static choice choice_of(uint32_t number, const choice *limits) {
@@ -262,6 +263,7 @@ ax_status ax_candidate_improve(ax_planner *p, ax_candidate *c, uint32_t first_ax
       const step_kind *kind = &kinds[k];
       if ((kind->trained && !p->model.train) || (first_axis > 0 && !kind->of_params) || (kind->once && round > 0) || (kind->at_last && !at_last))
         continue;
+      if (kind->of_axes && p->options.mesh != NULL) continue;
       AX_TRY(improve_by(p, c, kind, first_axis, share, &better));
     }
   }

@@ -416,8 +416,10 @@ static ax_status go_through(ax_planner *p, const within *w, bool offer) {
   return AX_OK;
 }
 
-ax_status ax_planner_search_pipelines(ax_planner *p) {
-  const within all[] = {
+enum { kinds_within = 4 };
+
+static void list_within(const ax_planner *p, within out[kinds_within]) {
+  const within all[kinds_within] = {
       {0, {NULL}, {NULL}, {"pipeline", "pipeline, tensor parallel"}},
       {1, {"expert"}, {&p->expert}, {"pipeline, expert parallel", "pipeline, expert and tensor parallel"}},
       {1, {"sequence"}, {&p->sequence}, {"pipeline, sequence parallel", "pipeline, sequence and tensor parallel"}},
@@ -426,7 +428,13 @@ ax_status ax_planner_search_pipelines(ax_planner *p) {
        {&p->expert, &p->sequence},
        {"pipeline, expert and sequence parallel", "pipeline, expert, sequence and tensor parallel"}},
   };
+  memcpy(out, all, sizeof all);
+}
+
+ax_status ax_planner_search_pipelines(ax_planner *p) {
+  within all[kinds_within];
   if (!ax_pieces_possible(&p->model) || p->tensor.family == NULL) return AX_OK;
+  list_within(p, all);
   for (size_t i = 0; i < AX_COUNT(all); i++) {
     bool there = true;
     for (uint32_t k = 0; k < all[i].count; k++) there = there && all[i].way[k]->family != NULL;
@@ -438,14 +446,35 @@ ax_status ax_planner_search_pipelines(ax_planner *p) {
   return AX_OK;
 }
 
+/* --- Those that are given --- */
+
+ax_status ax_stage_check_axes(const ax_mesh *mesh) {
+  static const char *const names[AX_PLANNER_AXES] = {"data", "expert", "sequence", "model"};
+  uint32_t next = 0, axis = 0;
+  for (; axis < mesh->count; axis++, next++) {
+    while (axis > 0 && next < AX_PLANNER_AXES && strcmp(mesh->axis[axis].name, names[next]) != 0) next++;
+    if (next == AX_PLANNER_AXES || strcmp(mesh->axis[axis].name, names[next]) != 0) break;
+  }
+  if (axis > 0 && axis == mesh->count) return AX_OK;
+  ax_text text = {0};
+  ax_mesh_text(&text, mesh);
+  const ax_status status =
+      ax_error(AX_INVALID_ARGUMENT,
+               "planner: a stage of a pipeline has the axis data, then expert, sequence and model, each if any, in this "
+               "order, and not %s",
+               text.data != NULL ? text.data : "these");
+  ax_text_deinit(&text);
+  return status;
+}
+
 static ax_status check_given(const ax_planner *p, const ax_candidate *c) {
   const ax_model *m = &p->model;
   const int64_t data = ax_stage_groups(&c->mesh), parts = ax_stage_sample_parts(&c->layout, &c->mesh);
   if (!ax_pieces_possible(m)) return ax_error(AX_INVALID_ARGUMENT, "planner: the loss has no loop over layers to be cut into stages");
-  if (m->layers % (c->stages * c->chunks) != 0)
+  if (c->stages > m->layers || c->chunks > m->layers || m->layers % (c->stages * c->chunks) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "planner: %lld layers on %lld stages, of %lld parts each: these do not divide the layers",
                     (long long)m->layers, (long long)c->stages, (long long)c->chunks);
-  if (m->samples % (data * c->microbatches) != 0)
+  if (data > m->samples || c->microbatches > m->samples || m->samples % (data * c->microbatches) != 0)
     return ax_error(AX_INVALID_ARGUMENT,
                     "planner: %lld samples in %lld microbatches of %lld groups of devices: these do not divide the samples",
                     (long long)m->samples, (long long)c->microbatches, (long long)data);
@@ -462,8 +491,13 @@ ax_status ax_planner_time_pipeline(ax_planner *p, ax_candidate *c) {
   piping s;
   ax_pipeline pipe;
   AX_TRY(check_given(p, c));
-  if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, 1))
-    return ax_error(AX_INVALID_ARGUMENT, "planner: the samples cannot be cut so");
+  if (!ax_arrangement_fit(&c->layout, &p->model, &p->families, &c->mesh, 1)) {
+    ax_text why = {0};
+    (void)ax_arrangement_why_not(&c->layout, &p->model, &c->mesh, 1, &why);
+    const ax_status refused = ax_error(AX_INVALID_ARGUMENT, "planner: %s", why.data != NULL ? why.data : "");
+    ax_text_deinit(&why);
+    return refused;
+  }
   ax_status status = begin(&s, p, c);
   s.options.samples = p->model.samples / groups_of(&s) / c->microbatches;
   s.options.saved = c->saved;
@@ -472,5 +506,47 @@ ax_status ax_planner_time_pipeline(ax_planner *p, ax_candidate *c) {
   if (status == AX_OK) status = begin_pipeline(&s, &pipe);
   if (status == AX_OK) status = time_schedule(&s, &pipe, c->schedule, c->chunks, c);
   end(&s);
+  return status;
+}
+
+/* Of the ways to be within a stage the one that has the axes of the mesh. */
+static const within *find_within(const within *all, const ax_mesh *mesh) {
+  for (size_t i = 0; i < kinds_within; i++) {
+    bool same = mesh->count >= 1 + all[i].count && mesh->count <= 2 + all[i].count;
+    for (uint32_t k = 0; same && k < all[i].count; k++) same = strcmp(mesh->axis[1 + k].name, all[i].axis[k]) == 0;
+    same = same && (mesh->count == 1 + all[i].count || strcmp(mesh->axis[mesh->count - 1].name, "model") == 0);
+    if (same) return &all[i];
+  }
+  return NULL;
+}
+
+/* Whatever a pipeline of these stages is refused for, if nothing of them could be tried. */
+static ax_status time_or_refuse(ax_planner *p, int64_t stages, const ax_mesh *mesh, const ax_arrangement *layout) {
+  ax_candidate c = {
+      .mesh = *mesh, .saved = AX_SAVE_EVERYTHING, .microbatches = 1, .stages = stages, .chunks = 1, .schedule = AX_PIPELINE_1F1B};
+  AX_TRY(ax_arrangement_copy(layout, &p->families, &c.layout));
+  c.layout.state_cut = true;
+  ax_status status = ax_planner_time_pipeline(p, &c);
+  if (status == AX_OK) status = ax_planner_keep(p, &c);
+  ax_candidate_deinit(&c);
+  return status;
+}
+
+ax_status ax_planner_search_pipeline(ax_planner *p, int64_t stages, const ax_mesh *mesh) {
+  within all[kinds_within];
+  ax_arrangement layout = {0};
+  uint32_t shards;
+  AX_TRY(ax_stage_check_axes(mesh));
+  AX_TRY(ax_planner_find_ways(p, NULL));
+  AX_TRY(ax_planner_lay_named(p, mesh, &layout, &shards));
+  list_within(p, all);
+  const within *w = find_within(all, mesh);
+  stage_sizes sizes = {.way = {1, 1}, .model = 1};
+  for (uint32_t k = 0; k < w->count; k++) sizes.way[k] = mesh->axis[1 + k].size;
+  if (mesh->count == 2 + w->count) sizes.model = mesh->axis[mesh->count - 1].size;
+  const bool possible = ax_pieces_possible(&p->model) && p->tensor.family != NULL && p->model.layers % stages == 0;
+  ax_status status = possible ? try_within(p, w, stages, &sizes, false) : AX_OK;
+  if (status == AX_OK && p->found_count == 0) status = time_or_refuse(p, stages, mesh, &layout);
+  ax_arrangement_deinit(&layout);
   return status;
 }

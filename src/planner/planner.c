@@ -61,7 +61,10 @@ static bool has_better(const ax_planner *p, uint32_t candidate) {
 enum { timed_again = 32 }; /* however few are asked for */
 
 static ax_status give_best(ax_planner *p, uint32_t keep, ax_strategies *out) {
-  AX_TRY(ax_planner_search_counts(p, 2 * keep > timed_again ? 2 * keep : timed_again));
+  if (p->options.mesh != NULL)
+    AX_TRY(ax_planner_search_given(p));
+  else
+    AX_TRY(ax_planner_search_counts(p, 2 * keep > timed_again ? 2 * keep : timed_again));
   out->list = ax_calloc((size_t)keep + 1, sizeof out->list[0]);
   if (out->list == NULL) return ax_out_of_memory(keep);
   for (uint32_t i = 0; i < p->settled_count && out->count < keep; i++) {
@@ -150,31 +153,27 @@ static ax_status time_specs(ax_planner *p, const ax_strategy *given, ax_strategy
   return ax_text_finish(&specs, &out->specs);
 }
 
-/* The axes between data and model, whose names are those of ways. */
-static uint32_t count_ways(const ax_mesh *mesh) {
-  return mesh->count - 1 - (mesh->count > 1 && strcmp(mesh->axis[mesh->count - 1].name, "model") == 0);
-}
-
-static ax_status find_way_named(ax_planner *p, const char *name, const ax_arrangement **out) {
-  *out = strcmp(name, "expert") == 0 ? &p->expert : &p->sequence;
-  AX_TRY(ax_planner_find_ways(p, name));
-  if ((*out)->family != NULL) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "planner: the program has nothing that an axis %s would cut", name);
-}
-
+/* As the search has it: parameters whole along the axes of samples, unless one shards, and the optimizer's state cut. */
 static ax_status find_layout(ax_planner *p, ax_candidate *c) {
-  const ax_arrangement *way[2] = {NULL, NULL};
-  const uint32_t count = count_ways(&c->mesh);
-  for (uint32_t k = 0; k < count; k++) AX_TRY(find_way_named(p, c->mesh.axis[1 + k].name, &way[k]));
-  if (count == 0) AX_TRY(ax_planner_find_ways(p, NULL));
-  if (count > 0)
-    AX_TRY(ax_planner_merge_ways(p, way[0], way[1], &c->layout));
-  else
-    AX_TRY(p->tensor.family != NULL ? ax_arrangement_copy(&p->tensor, &p->families, &c->layout)
-                                    : ax_arrangement_whole(&p->families, &c->layout));
-  c->layout.batch.axis[0] = 0; /* as the search has it; where nothing was found too */
+  uint32_t shards;
+  AX_TRY(ax_planner_lay_named(p, &c->mesh, &c->layout, &shards));
+  for (uint32_t a = 0; a < c->mesh.count; a++)
+    if ((shards >> a & 1) != 0) ax_arrangement_shard(&c->layout, &p->families, &c->mesh, a);
+  c->layout.gathered = shards != 0;
   c->layout.state_cut = true;
   return AX_OK;
+}
+
+static ax_status refuse_cut(const ax_planner *p, const ax_candidate *c) {
+  ax_text why = {0};
+  if (!ax_arrangement_why_not(&c->layout, &p->model, &c->mesh, c->microbatches, &why)) {
+    ax_text_add(&why, "the program cannot be laid over ");
+    ax_mesh_text(&why, &c->mesh);
+    ax_text_add(&why, ": %s", p->why);
+  }
+  const ax_status status = ax_error(AX_INVALID_ARGUMENT, "planner: %s", why.data != NULL ? why.data : "");
+  ax_text_deinit(&why);
+  return status;
 }
 
 static ax_status try_one_stage(ax_planner *p, ax_candidate *c) {
@@ -184,37 +183,14 @@ static ax_status try_one_stage(ax_planner *p, ax_candidate *c) {
   const ax_status status = ax_candidate_try(p, c, true, &possible);
   p->capacity = capacity;
   if (status != AX_OK || possible) return status;
-  const int64_t data = c->mesh.axis[0].size;
-  if (p->model.train && p->model.samples % (data * c->microbatches) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "planner: %lld samples in %lld microbatches over data=%lld: these do not divide the samples", (long long)p->model.samples,
-                    (long long)c->microbatches, (long long)data);
-  return ax_error(AX_INVALID_ARGUMENT, "planner: the program cannot be cut so");
-}
-
-/* The axes say what is done along them, and their order which devices are near. */
-static ax_status check_axes(const ax_mesh *mesh) {
-  static const char *const names[AX_PLANNER_AXES] = {"data", "expert", "sequence", "model"};
-  uint32_t next = 0, axis = 0;
-  for (; axis < mesh->count; axis++, next++) {
-    while (axis > 0 && next < AX_PLANNER_AXES && strcmp(mesh->axis[axis].name, names[next]) != 0) next++;
-    if (next == AX_PLANNER_AXES || strcmp(mesh->axis[axis].name, names[next]) != 0) break;
-  }
-  if (axis > 0 && axis == mesh->count) return AX_OK;
-  ax_text text = {0};
-  ax_mesh_text(&text, mesh);
-  const ax_status status = ax_error(AX_INVALID_ARGUMENT,
-                                    "planner: without specs a mesh has the axis data, then expert, sequence and model, each if "
-                                    "any, in this order, and not %s",
-                                    text.data != NULL ? text.data : "these");
-  ax_text_deinit(&text);
-  return status;
+  return refuse_cut(p, c);
 }
 
 static ax_status time_found(ax_planner *p, const ax_strategy *given, ax_strategy *out) {
   ax_candidate c = {.mesh = given->mesh, .saved = given->saved, .microbatches = microbatches_of(given),
                     .stages = given->stages > 1 ? given->stages : 1, .chunks = given->chunks > 0 ? given->chunks : 1,
                     .schedule = given->schedule, .kind = "given"};
-  AX_TRY(check_axes(&given->mesh));
+  if (c.stages > 1) AX_TRY(ax_stage_check_axes(&given->mesh));
   ax_status status = find_layout(p, &c);
   if (status == AX_OK) status = c.stages > 1 ? ax_planner_time_pipeline(p, &c) : try_one_stage(p, &c);
   if (status == AX_OK) status = give(p, &c, out);

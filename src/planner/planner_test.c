@@ -381,6 +381,48 @@ static void test_known(void **state) {
 
 /* --- What is given --- */
 
+static bool is_same_mesh(const ax_mesh *a, const ax_mesh *b) {
+  bool same = a->count == b->count;
+  for (uint32_t i = 0; same && i < a->count; i++)
+    same = a->axis[i].size == b->axis[i].size && strcmp(a->axis[i].name, b->axis[i].name) == 0;
+  return same;
+}
+
+/* Each mesh that is found can be given, and is the same, or has a faster layout: on it alone more is looked for. */
+static void check_rows(const char *text, bool train, int64_t devices) {
+  ax_cluster *machine = machine_of(text);
+  ax_program *loss = loss_of(LAYERS, WIDTH, HIDDEN);
+  ax_planner_options options = test_options(SAMPLES, devices);
+  if (!train) options = (ax_planner_options){.devices = devices, .seconds = options.seconds};
+  options.keep = 30;
+  ax_strategies found;
+  uint32_t same = 0;
+  TEST_OK(ax_planner_search(loss, machine, &options, &found));
+  for (uint32_t i = 0; i < found.count; i++) {
+    ax_strategies again;
+    ax_planner_options one = options;
+    one.mesh = &found.list[i].mesh;
+    one.devices = ax_mesh_devices(one.mesh);
+    TEST_OK(ax_planner_search(loss, machine, &one, &again));
+    if (!(again.list[0].seconds <= 1.001 * found.list[i].seconds) || !is_same_mesh(&again.list[0].mesh, one.mesh))
+      fail_msg("row %u: %.9g s, %s; again %.9g s", i + 1, found.list[i].seconds, found.list[i].kind, again.list[0].seconds);
+    same += again.list[0].seconds >= 0.999 * found.list[i].seconds;
+    ax_strategies_release(&again);
+  }
+  print_message("%lld devices: %u of %u rows are the same, and the others faster\n", (long long)devices, same, found.count);
+  assert_true(2 * same >= found.count);
+  ax_strategies_release(&found);
+  ax_program_release(loss);
+  ax_cluster_release(machine);
+}
+
+static void test_rows(void **state) {
+  (void)state;
+  check_rows(machine_text, true, 8);
+  check_rows(slow_text, true, AX_HOSTILE ? 4 : 8);
+  check_rows(machine_text, false, 8);
+}
+
 /* What is found can be laid out, and takes what was said. */
 static void test_programs(void **state) {
   (void)state;
@@ -531,10 +573,11 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_samples_alone), cmocka_unit_test(test_experts_in_stages), cmocka_unit_test(test_both_in_stages), cmocka_unit_test(test_odd_positions),
-      cmocka_unit_test(test_primes), cmocka_unit_test(test_more_devices),
-      cmocka_unit_test(test_known),      cmocka_unit_test(test_programs),          cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_plain),      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_exhaustive),     cmocka_unit_test(test_samples_alone), cmocka_unit_test(test_experts_in_stages),
+      cmocka_unit_test(test_both_in_stages), cmocka_unit_test(test_odd_positions), cmocka_unit_test(test_primes),
+      cmocka_unit_test(test_more_devices),   cmocka_unit_test(test_known),         cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_programs),       cmocka_unit_test(test_memory),        cmocka_unit_test(test_plain),
+      cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,15 @@
 
 #include "planner/ahead.h"
 
-enum { improved_at_last = 8, improved_of_gathered = 4, most_second = 64, most_models = 3, axis_samples = 0, axis_second = 1 };
+enum {
+  improved_at_last = 8,
+  improved_of_gathered = 4,
+  improved_of_given = 3,
+  most_second = 64,
+  most_models = 3,
+  axis_samples = 0,
+  axis_second = 1
+};
 static const double share_of_meshes = 0.55, share_of_pipelines = 0.75; /* of the time */
 static const double worth_sharing = 1.5; /* times the best: what is held otherwise does not make more of a difference */
 
@@ -140,12 +148,14 @@ static ax_status fit_microbatches(ax_planner *p, ax_candidate *c, bool *fits) {
   double fixed = 0, one = 0;
   int64_t tried = 1;
   bool possible = true;
+  ax_trial last = {.seconds = INFINITY};
   *fits = false;
   for (c->microbatches = 1; p->model.samples % c->microbatches == 0 && c->microbatches <= p->model.samples; c->microbatches *= 2) {
     if (c->microbatches > 1 && (fixed > p->capacity || fixed + one / (double)c->microbatches > 1.1 * p->capacity)) continue;
     AX_TRY(ax_candidate_try(p, c, false, &possible));
-    if (!possible) return AX_OK;
+    if (!possible) break;
     tried = c->microbatches;
+    last = c->trial;
     *fits = c->trial.bytes <= p->capacity;
     if (*fits || !p->model.train) return AX_OK;
     fixed = c->memory.parameters + c->memory.state + c->memory.batch;
@@ -153,6 +163,7 @@ static ax_status fit_microbatches(ax_planner *p, ax_candidate *c, bool *fits) {
     if (fixed + c->memory.parameters > p->capacity) return AX_OK; /* gradients are as large as parameters */
   }
   c->microbatches = tried;
+  c->trial = last;
   return AX_OK;
 }
 
@@ -170,18 +181,16 @@ static ax_status try_policies(ax_planner *p, ax_candidate *c) {
   return AX_OK;
 }
 
-/* Tries a mesh with a layout, for each way to share what is held along the axes of samples. If the second axis shards, it cuts all
-   that is left, and parameters are not shared once more. */
-static ax_status try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arrangement *layout, bool shards) {
-  for (int sharing = 0; sharing < (!p->model.train ? 1 : shards ? SHARING_GATHERED : SHARING_COUNT); sharing++) {
+ax_status ax_planner_try_sharings(ax_planner *p, const ax_mesh *mesh, const ax_arrangement *layout, uint32_t shards) {
+  for (int sharing = 0; sharing < (!p->model.train ? 1 : shards != 0 ? SHARING_GATHERED : SHARING_COUNT); sharing++) {
     ax_candidate c = {.mesh = *mesh, .stages = 1, .chunks = 1};
     if (ax_planner_is_late(p, share_of_meshes)) return AX_OK;
     AX_TRY(ax_arrangement_copy(layout, &p->families, &c.layout));
     c.layout.state_cut = sharing == SHARING_STATE;
-    c.layout.gathered = shards || sharing == SHARING_GATHERED;
-    if (shards) ax_arrangement_shard(&c.layout, &p->families, mesh, axis_second);
-    for (uint32_t a = 0; a < mesh->count && sharing >= SHARING_GATHERED; a++)
-      if (layout->batch.axis[a] >= 0) ax_arrangement_shard(&c.layout, &p->families, mesh, a);
+    c.layout.gathered = shards != 0 || sharing == SHARING_GATHERED;
+    for (uint32_t a = 0; a < mesh->count; a++)
+      if ((shards >> a & 1) != 0 || (sharing >= SHARING_GATHERED && layout->batch.axis[a] >= 0))
+        ax_arrangement_shard(&c.layout, &p->families, mesh, a);
     const ax_status status = try_policies(p, &c);
     const bool hopeless = isfinite(c.trial.seconds) && ax_planner_is_hopeless(p, c.trial.seconds, worth_sharing);
     ax_candidate_deinit(&c);
@@ -203,13 +212,14 @@ static ax_status try_uncut(ax_planner *p) {
 
 /* A job of ahead.h: its candidate has the mesh and the layout alone. */
 static ax_status try_sharings_ahead(ax_planner *p, ax_candidate *c, int shards) {
-  return try_sharings(p, &c->mesh, &c->layout, shards == 1);
+  return ax_planner_try_sharings(p, &c->mesh, &c->layout, (uint32_t)shards);
 }
 
 /* Tries a mesh, or offers to do so ahead. */
-static ax_status try_or_offer(ax_planner *p, ax_mesh *mesh, ax_arrangement *layout, bool shards, bool offer) {
-  if (!offer) return try_sharings(p, mesh, layout, shards);
-  ax_ahead_offer(p, try_sharings_ahead, &(ax_candidate){.mesh = *mesh, .layout = *layout}, shards);
+static ax_status try_or_offer(ax_planner *p, ax_mesh *mesh, ax_arrangement *layout, bool second_shards, bool offer) {
+  const uint32_t shards = second_shards ? 1u << axis_second : 0;
+  if (!offer) return ax_planner_try_sharings(p, mesh, layout, shards);
+  ax_ahead_offer(p, try_sharings_ahead, &(ax_candidate){.mesh = *mesh, .layout = *layout}, (int)shards);
   return AX_OK;
 }
 
@@ -312,9 +322,10 @@ static void remove_axis(const ax_planner *p, ax_candidate *c, uint32_t axis) {
   for (uint32_t g = 0; g < p->families.count; g++) c->layout.family[g].axis[c->mesh.count] = AX_WHOLE;
 }
 
-/* Whether an axis and the next cut the same, and so are one. */
+/* Whether an axis and the next cut the same, and so are one. A mesh that is given stays as it is. */
 static bool cut_alike(const ax_planner *p, const ax_candidate *c, uint32_t axis) {
-  if (axis + 1 >= c->mesh.count || c->layout.batch.axis[axis] != c->layout.batch.axis[axis + 1]) return false;
+  if (p->options.mesh != NULL || axis + 1 >= c->mesh.count || c->layout.batch.axis[axis] != c->layout.batch.axis[axis + 1])
+    return false;
   for (uint32_t g = 0; g < p->families.count; g++)
     if (c->layout.family[g].axis[axis] != c->layout.family[g].axis[axis + 1]) return false;
   return true;
@@ -333,13 +344,14 @@ void ax_candidate_tidy(const ax_planner *p, ax_candidate *c) {
 }
 
 /* The best of the first `count`, of those that gather or of the others, that is not done (NULL: none is). Of several that are named
-   alike one is improved, since they would mostly come to the same. AX_NONE: there is none. */
+   alike one is improved, since they would mostly come to the same; on a mesh that is given all are named alike. AX_NONE: there is none. */
 static uint32_t next_best(const ax_planner *p, const bool *done, uint32_t count, bool gathered) {
   uint32_t best = AX_NONE;
   for (uint32_t i = 0; i < count; i++) {
     const ax_candidate *c = &p->found[i];
     bool met = c->stages > 1 || c->layout.gathered != gathered;
-    for (uint32_t k = 0; k < count && !met && done != NULL; k++) met = done[k] && ax_candidate_is_named_alike(&p->found[k], c);
+    for (uint32_t k = 0; k < count && !met && done != NULL; k++)
+      met = done[k] && (p->options.mesh != NULL ? k == i : ax_candidate_is_named_alike(&p->found[k], c));
     if (!met && (best == AX_NONE || ax_candidate_is_better(p, c, &p->found[best]))) best = i;
   }
   return best;
@@ -373,8 +385,9 @@ static bool may_lead(const ax_planner *p, const ax_candidate *c) {
    of which are the best. done: room for as many as there are. */
 static ax_status improve_each(ax_planner *p, bool *done, uint32_t count, bool offer) {
   for (int gathered = 0; gathered < 2; gathered++) {
+    const int most = p->options.mesh != NULL ? improved_of_given : gathered == 1 ? improved_of_gathered : improved_at_last;
     memset(done, 0, count * sizeof done[0]);
-    for (int n = 0; n < (gathered == 1 ? improved_of_gathered : improved_at_last); n++) {
+    for (int n = 0; n < most; n++) {
       const uint32_t best = next_best(p, done, count, gathered == 1);
       if (best == AX_NONE || !may_lead(p, &p->found[best])) break;
       done[best] = true;
@@ -385,14 +398,19 @@ static ax_status improve_each(ax_planner *p, bool *done, uint32_t count, bool of
   return AX_OK;
 }
 
-/* Improves the best that are found. Where parameters are gathered steps lead elsewhere than where they are not, so some of either
-   are begun with. At last the best is improved with axes of other lengths. */
-static ax_status improve_best(ax_planner *p) {
+ax_status ax_planner_improve_found(ax_planner *p) {
   const uint32_t count = p->found_count;
   bool *done = ax_calloc((size_t)count + 1, sizeof done[0]);
   ax_status status = done != NULL ? improve_each(p, done, count, true) : ax_out_of_memory(count);
   if (status == AX_OK) status = improve_each(p, done, count, false);
   ax_free(done);
+  return status;
+}
+
+/* Improves the best that are found. Where parameters are gathered steps lead elsewhere than where they are not, so some of either
+   are begun with. At last the best is improved with axes of other lengths. */
+static ax_status improve_best(ax_planner *p) {
+  ax_status status = ax_planner_improve_found(p);
   for (int offer = 1; offer >= 0; offer--)
     for (int gathered = 0; status == AX_OK && gathered < 2; gathered++) {
       const uint32_t best = next_best(p, NULL, p->found_count, gathered == 1);

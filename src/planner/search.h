@@ -94,6 +94,20 @@ void ax_candidates_sort(const ax_planner *planner, ax_candidate *list, uint32_t 
 AX_MUST_USE ax_status ax_planner_search_counts(ax_planner *planner, uint32_t most);
 /* Seconds of the best that is settled, on more devices; INFINITY: nothing that fits. */
 double ax_planner_known_seconds(const ax_planner *planner);
+/* Searches on the mesh that the options give alone: p->settled as above; given.c. */
+AX_MUST_USE ax_status ax_planner_search_given(ax_planner *planner);
+/* The layout over a mesh of one stage whose axes are named by what they do: each cuts as its way of a second axis does. *shards: a bit for
+   each axis that cuts all parameters too, which is not in the layout yet. AX_INVALID_ARGUMENT: a name that says nothing of the kind, or
+   there is nothing that the axis would cut; given.c. */
+AX_MUST_USE ax_status ax_planner_lay_named(ax_planner *planner, const ax_mesh *mesh, ax_arrangement *out, uint32_t *shards);
+/* Moves the best `most` of what is found to what is settled, timed as ax_simulate does; counts.c. */
+AX_MUST_USE ax_status ax_planner_settle(ax_planner *planner, uint32_t most);
+/* Tries a mesh with a layout, for each way to share what is held along the axes of samples, and keeps what is best. shards: a bit for each
+   axis that cuts all parameters that it does not cut yet; then they are not shared once more. search.c. */
+AX_MUST_USE ax_status ax_planner_try_sharings(ax_planner *planner, const ax_mesh *mesh, const ax_arrangement *layout,
+                                              uint32_t shards);
+/* Improves the best of what is found, of those that gather and of the others; search.c. */
+AX_MUST_USE ax_status ax_planner_improve_found(ax_planner *planner);
 /* Candidates of one stage: meshes, layouts, checkpoints and microbatches; search.c. */
 AX_MUST_USE ax_status ax_planner_search_meshes(ax_planner *planner);
 /* Finds how a second axis cuts parameters alone: p->tensor. besides: "expert" or "sequence": that way of a second axis too. */
@@ -106,5 +120,10 @@ AX_MUST_USE ax_status ax_planner_merge_ways(const ax_planner *planner, const ax_
 AX_MUST_USE ax_status ax_planner_time_pipeline(ax_planner *planner, ax_candidate *candidate);
 /* Candidates of several: pipelines.c. */
 AX_MUST_USE ax_status ax_planner_search_pipelines(ax_planner *planner);
+/* Candidates of so many stages over that mesh of a stage alone, each schedule, policy and number of microbatches. AX_INVALID_ARGUMENT: it
+   has other axes than data, expert, sequence and model in this order; nothing is possible over it. */
+AX_MUST_USE ax_status ax_planner_search_pipeline(ax_planner *planner, int64_t stages, const ax_mesh *mesh);
+/* The axes of a stage of a pipeline, and their order: AX_INVALID_ARGUMENT. */
+AX_MUST_USE ax_status ax_stage_check_axes(const ax_mesh *mesh);
 
 #endif
