@@ -44,6 +44,7 @@ struct ax_ahead {
   job *first, *last; /* that wait */
   uint32_t generation; /* of jobs that are wanted */
   double best;
+  double longest; /* seconds of the longest trial; the longer ago it was, the less of it counts */
   bool begun, stop;
   uint32_t thread_count, idle;
   pthread_t threads[most_threads];
@@ -156,7 +157,7 @@ void ax_ahead_answer(ax_planner *p, uint64_t hash, const ax_trial *trial) {
 
 void ax_ahead_note(ax_planner *p, uint64_t hash, ax_status status, const ax_trial *trial) {
   const ax_trial none = {.seconds = INFINITY};
-  const bool says_nothing = status == AX_INTERNAL || (p->is_view && status == AX_OUT_OF_MEMORY);
+  const bool says_nothing = status == AX_INTERNAL || status == AX_UNAVAILABLE || (p->is_view && status == AX_OUT_OF_MEMORY);
   ax_ahead_answer(p, hash, status == AX_OK ? trial : says_nothing ? NULL : &none);
 }
 
@@ -288,6 +289,23 @@ void ax_ahead_note_best(ax_planner *p, double seconds) {
   if (p->is_view) return;
   pthread_mutex_lock(&a->lock);
   a->best = fmin(a->best, seconds);
+  pthread_mutex_unlock(&a->lock);
+}
+
+double ax_ahead_longest(const ax_planner *p) {
+  ax_ahead *a = p->ahead;
+  if (a == NULL) return 0;
+  pthread_mutex_lock(&a->lock);
+  const double longest = a->longest;
+  pthread_mutex_unlock(&a->lock);
+  return longest;
+}
+
+void ax_ahead_note_longest(ax_planner *p, double seconds) {
+  static const double still_counts = 0.9;
+  ax_ahead *a = p->ahead;
+  pthread_mutex_lock(&a->lock);
+  a->longest = fmax(seconds, still_counts * a->longest);
   pthread_mutex_unlock(&a->lock);
 }
 

@@ -30,6 +30,9 @@ bool ax_ahead_is_idle(const ax_planner *planner);
 void ax_ahead_forget(ax_planner *planner);
 /* Says whether what a view's job does is still wanted. */
 bool ax_ahead_is_wanted(const ax_planner *view);
+/* Seconds that a trial of now may take, by those that were made; 0: none was. */
+double ax_ahead_longest(const ax_planner *planner);
+void ax_ahead_note_longest(ax_planner *planner, double seconds);
 /* Seconds of the best that the search has kept since it last forgot jobs; INFINITY: nothing that fits. */
 double ax_ahead_best(const ax_planner *view);
 void ax_ahead_note_best(ax_planner *planner, double seconds);

@@ -74,8 +74,10 @@ void ax_planner_end(ax_planner *p) {
   *p = (ax_planner){0};
 }
 
+/* A trial that would go on behind the end is not begun. The best is timed exactly at last, for which there is time left before that. */
 bool ax_planner_is_late(ax_planner *p, double share) {
-  const bool late = ax_seconds() > p->began + share * (p->end - p->began) || (p->is_view && !ax_ahead_is_wanted(p));
+  const double now = ax_seconds(), left = p->end - now - (share < 1 ? 2 : 1) * ax_ahead_longest(p);
+  const bool late = now > p->began + share * (p->end - p->began) || left < 0 || (p->is_view && !ax_ahead_is_wanted(p));
   p->cut_short = p->cut_short || late;
   return late;
 }
@@ -116,20 +118,29 @@ static ax_status run(ax_planner *p, const ax_candidate *c, const char *specs, bo
   ax_program *step;
   AX_TRY(ax_ahead_step(p, c->microbatches, c->saved, &step));
   const uint32_t donated = p->model.train ? p->model.param_count + p->model.state_count : 0;
-  const ax_trial_options options = {p->machine, p->runtime, p->times, AX_FIRST(donated), p->capacity, exact};
+  const bool may_end = p->is_view || p->found_count + p->settled_count > 0; /* something is there to be given */
+  const ax_trial_options options = {p->machine, p->runtime, p->times, AX_FIRST(donated), p->capacity, exact, may_end ? p->end : 0};
   return ax_trial_run(step, &c->mesh, specs, &options, out);
 }
 
 /* What the partitioner or the simulator cannot do is no candidate, and neither is what would take more memory than any machine has. */
 static ax_status run_and_note(ax_planner *p, ax_candidate *c, uint64_t hash, bool exact, bool *possible) {
+  const ax_trial before = c->trial;
+  const double began = ax_seconds();
   ax_text specs = {0};
   ax_arrangement_specs(&c->layout, &p->model, &p->families, &c->mesh, &specs);
   const ax_status status = specs.failed ? ax_out_of_memory(specs.length) : run(p, c, specs.data, exact, &c->trial);
   ax_text_deinit(&specs);
+  ax_ahead_note_longest(p, ax_seconds() - began);
   *possible = status == AX_OK;
+  ax_ahead_note(p, hash, status, &c->trial);
+  if (status == AX_UNAVAILABLE) { /* what was known of it before stays */
+    c->trial = before;
+    p->cut_short = true;
+    return AX_OK;
+  }
   if (status != AX_OK && p->why[0] == '\0') snprintf(p->why, sizeof p->why, "%s", ax_message());
   if (status != AX_OK) c->trial = (ax_trial){.seconds = INFINITY};
-  ax_ahead_note(p, hash, status, &c->trial);
   return status == AX_INTERNAL ? status : AX_OK;
 }
 
@@ -153,6 +164,7 @@ bool ax_candidate_is_better(const ax_planner *p, const ax_candidate *a, const ax
   const bool a_fits = a->trial.bytes <= p->capacity, b_fits = b->trial.bytes <= p->capacity;
   if (a_fits != b_fits) return a_fits;
   if (!a_fits) return a->trial.bytes < b->trial.bytes;
+  if (a->exact != b->exact) return a->exact;
   if (a->trial.seconds != b->trial.seconds) return a->trial.seconds < b->trial.seconds;
   return a->trial.bytes < b->trial.bytes;
 }

@@ -49,12 +49,19 @@ ax_status ax_planner_settle(ax_planner *p, uint32_t most) {
   for (uint32_t i = 0; i < p->found_count; i++)
     if (p->found[i].stages == 1) ax_ahead_offer(p, time_exactly, &p->found[i], 0);
   for (uint32_t i = 0; i < p->found_count; i++) {
-    bool possible;
-    if (p->found[i].stages > 1) continue;
-    if (!ax_planner_is_late(p, 1)) AX_TRY(ax_candidate_try(p, &p->found[i], true, &possible));
-    ax_candidate_tidy(p, &p->found[i]);
+    bool possible = false;
+    if (p->found[i].stages == 1 && !ax_planner_is_late(p, 1)) AX_TRY(ax_candidate_try(p, &p->found[i], true, &possible));
+    p->found[i].exact = possible || p->found[i].stages > 1; /* pieces of a pipeline are not timed again */
+    if (p->found[i].stages == 1) ax_candidate_tidy(p, &p->found[i]);
   }
-  for (uint32_t i = 0; i < p->found_count; i++) p->settled[p->settled_count++] = p->found[i];
+  bool any = p->settled_count > 0;
+  for (uint32_t i = 0; i < p->found_count; i++) any = any || p->found[i].exact;
+  for (uint32_t i = 0; i < p->found_count; i++) { /* an estimate beside times that are none would look better than it is */
+    if (p->found[i].exact || !any)
+      p->settled[p->settled_count++] = p->found[i];
+    else
+      ax_candidate_deinit(&p->found[i]);
+  }
   p->found_count = 0;
   ax_candidates_sort(p, p->settled, p->settled_count);
   return AX_OK;

@@ -10,6 +10,7 @@
 #include "planner/stage_mesh.h"
 #include "sim/place.h"
 
+static const double share_of_searching = 0.8; /* of the time: the best are timed exactly in what is left */
 enum { most_stages = 64, most_model = 64, most_second = 64, most_samples = 4, most_chunks = 4, most_ways = 2 };
 
 /* What a piece costs a device. */
@@ -95,10 +96,16 @@ static ax_status find_used(piping *s, ax_stage_piece number) {
 /* --- Trials --- */
 
 static ax_status run(piping *s, ax_program *program, const ax_mesh *mesh, ax_text *specs, ax_args donated, ax_trial *out) {
-  const ax_trial_options options = {
-      .machine = s->p->machine, .runtime = s->p->runtime, .times = s->p->times, .donated = donated, .most = INFINITY};
+  const ax_trial_options options = {.machine = s->p->machine,
+                                    .runtime = s->p->runtime,
+                                    .times = s->p->times,
+                                    .donated = donated,
+                                    .most = INFINITY,
+                                    .end = s->p->is_view || s->p->found_count + s->p->settled_count > 0 ? s->p->end : 0};
+  const double began = ax_seconds();
   const ax_status status =
       specs->failed ? ax_out_of_memory(specs->length) : ax_trial_run(program, mesh, specs->data, &options, out);
+  ax_ahead_note_longest(s->p, ax_seconds() - began);
   ax_text_deinit(specs);
   ax_program_release(program);
   return status;
@@ -312,7 +319,7 @@ static ax_status try_policies(piping *s) {
   bool worth = true;
   s->fits = false;
   for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT && worth && !s->fits; saved++) {
-    if (ax_planner_is_late(s->p, 0.95)) return AX_OK;
+    if (ax_planner_is_late(s->p, share_of_searching)) return AX_OK;
     s->options.saved = (ax_checkpoint_policy)saved;
     AX_TRY(try_pieces(s, &worth));
   }

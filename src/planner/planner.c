@@ -140,7 +140,7 @@ static ax_status time_specs(ax_planner *p, const ax_strategy *given, ax_strategy
   AX_TRY(check_batch(&p->model, microbatches_of(given)));
   AX_TRY(ax_model_step(&p->model, microbatches_of(given), given->saved, &step));
   const uint32_t donated = p->model.train ? p->model.param_count + p->model.state_count : 0;
-  const ax_trial_options how = {p->machine, p->runtime, p->times, AX_FIRST(donated), INFINITY, true};
+  const ax_trial_options how = {p->machine, p->runtime, p->times, AX_FIRST(donated), INFINITY, true, 0};
   ax_status status = ax_trial_run(step, &given->mesh, specs_of(given), &how, &trial);
   ax_program_release(step);
   AX_TRY(status);

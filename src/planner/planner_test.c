@@ -151,6 +151,49 @@ static void test_samples_alone(void **state) {
   ax_cluster_release(machine);
 }
 
+/* --- Time --- */
+
+enum { UNROLLED = 96 };
+
+/* w.., x: as many layers as parameters, without a loop */
+static AX_BODY(unrolled) {
+  (void)context;
+  ax_value h = in[UNROLLED];
+  for (int k = 0; k < UNROLLED; k++) h = ax_add(h, ax_tanh(ax_matmul(h, in[k])));
+  out[0] = ax_reduce_mean(ax_square(h), AX_ALL_DIMS, false);
+}
+
+/* Of many layers a trial takes long. Then few are made, none of them for long beyond the end, and the first ones are those that are seldom
+   far from good. */
+static void test_time_is_kept(void **state) {
+  (void)state;
+  enum { DEVICES = 64, MANY = 4096 };
+  ax_cluster *machine = machine_of(machine_text);
+  ax_type types[UNROLLED + 1];
+  const uint32_t batch[] = {UNROLLED};
+  ax_planner_options options = {.devices = DEVICES, .train = true, .samples = MANY, .batch = {.list = batch, .count = 1}};
+  ax_program *loss;
+  ax_strategies found;
+  ax_strategy given = {0}, timed;
+  for (int k = 0; k < UNROLLED; k++) types[k] = ax_array_type(AX_F32, AX_DIMS(256, 256));
+  types[UNROLLED] = ax_array_type(AX_F32, AX_DIMS(256));
+  TEST_OK(ax_trace(AX_FN(unrolled, UNROLLED + 1, 1), AX_LIST(UNROLLED + 1, types), &loss));
+  TEST_OK(ax_mesh_parse("data=64", &given.mesh));
+  const double began = ax_seconds();
+  TEST_OK(ax_planner_time(loss, machine, &options, &given, &timed));
+  const double one = ax_seconds() - began; /* it makes the step, and simulates it, besides */
+  options.seconds = 8 * one;
+  TEST_OK(ax_planner_search(loss, machine, &options, &found));
+  print_message("a trial takes %.2f s: %.0f in %.2f s of %.2f, %.4g ms; data=64 %.4g\n", one, found.tried, found.seconds,
+                options.seconds, 1e3 * found.list[0].seconds, 1e3 * timed.seconds);
+  assert_true(!found.complete && found.list[0].seconds <= 1.1 * timed.seconds);
+  if (!AX_HOSTILE) assert_true(found.seconds < 1.5 * options.seconds);
+  ax_strategies_release(&found);
+  ax_strategy_release(&timed);
+  ax_program_release(loss);
+  ax_cluster_release(machine);
+}
+
 /* --- More devices --- */
 
 /* More devices are never slower: what fewer would do faster is done by fewer. */
@@ -573,11 +616,13 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_exhaustive),     cmocka_unit_test(test_samples_alone), cmocka_unit_test(test_experts_in_stages),
-      cmocka_unit_test(test_both_in_stages), cmocka_unit_test(test_odd_positions), cmocka_unit_test(test_primes),
-      cmocka_unit_test(test_more_devices),   cmocka_unit_test(test_known),         cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_programs),       cmocka_unit_test(test_memory),        cmocka_unit_test(test_plain),
-      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_exhaustive),     cmocka_unit_test(test_samples_alone),
+      cmocka_unit_test(test_time_is_kept),   cmocka_unit_test(test_experts_in_stages),
+      cmocka_unit_test(test_both_in_stages), cmocka_unit_test(test_odd_positions),
+      cmocka_unit_test(test_primes),         cmocka_unit_test(test_more_devices),
+      cmocka_unit_test(test_known),          cmocka_unit_test(test_rows),
+      cmocka_unit_test(test_programs),       cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_plain),          cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ enum {
   axis_samples = 0,
   axis_second = 1
 };
-static const double share_of_meshes = 0.55, share_of_pipelines = 0.75; /* of the time */
+static const double share_of_first = 0.25, share_of_meshes = 0.55, share_of_pipelines = 0.75; /* of the time */
 static const double worth_sharing = 1.5; /* times the best: what is held otherwise does not make more of a difference */
 
 /* Over the axes of samples: the optimizer's state; parameters, gathered where they are used; parameters, where it is cheaper to
@@ -116,6 +116,7 @@ static ax_status find_way(ax_planner *p, int which, way *way) {
   ax_candidate c = {.saved = AX_SAVE_NOTHING, .microbatches = 1, .stages = 1, .chunks = 1};
   bool possible;
   if (second < 2 || samples < 1 || (which != WAY_TENSOR && !p->model.train)) return AX_OK;
+  if (p->found_count > 0 && ax_planner_is_late(p, share_of_meshes)) return AX_OK;
   mesh_of(samples, second, names_of_axis[which], &c.mesh);
   AX_TRY(ax_arrangement_whole(&p->families, &c.layout));
   cut_batch(which, &c.layout);
@@ -152,6 +153,7 @@ static ax_status fit_microbatches(ax_planner *p, ax_candidate *c, bool *fits) {
   *fits = false;
   for (c->microbatches = 1; p->model.samples % c->microbatches == 0 && c->microbatches <= p->model.samples; c->microbatches *= 2) {
     if (c->microbatches > 1 && (fixed > p->capacity || fixed + one / (double)c->microbatches > 1.1 * p->capacity)) continue;
+    if (c->microbatches > 1 && ax_planner_is_late(p, share_of_meshes)) break;
     AX_TRY(ax_candidate_try(p, c, false, &possible));
     if (!possible) break;
     tried = c->microbatches;
@@ -167,8 +169,15 @@ static ax_status fit_microbatches(ax_planner *p, ax_candidate *c, bool *fits) {
   return AX_OK;
 }
 
+static bool fits_anything(const ax_planner *p) {
+  for (uint32_t i = 0; i < p->found_count; i++)
+    if (p->found[i].trial.bytes <= p->capacity) return true;
+  return p->is_view && isfinite(ax_ahead_best(p));
+}
+
 /* Keeps it with each checkpoint policy; one that keeps less is tried if one that keeps more needs microbatches, or does not fit, as long as
-   there is time. */
+   there is time. Where what is held alone does not fit, no policy is of use; what comes nearest is only of interest where nothing else
+   fits. */
 static ax_status try_policies(ax_planner *p, ax_candidate *c) {
   for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT; saved++) {
     bool fits;
@@ -177,6 +186,7 @@ static ax_status try_policies(ax_planner *p, ax_candidate *c) {
     AX_TRY(fit_microbatches(p, c, &fits));
     if (c->trial.bytes > 0) AX_TRY(ax_planner_keep(p, c));
     if ((fits && c->microbatches == 1) || !p->model.train) return AX_OK;
+    if (!fits && c->memory.parameters + c->memory.state + c->memory.batch > p->capacity && fits_anything(p)) return AX_OK;
   }
   return AX_OK;
 }
@@ -422,7 +432,7 @@ static ax_status improve_best(ax_planner *p) {
 }
 
 /* Seconds of computing, without launches, that one device would take at least for all samples: of the steps that all devices do alike,
-   which alone are found yet, the fastest. What each microbatch but the first reads and adds of parameters is left out, since
+   which alone are found here, the fastest. What each microbatch but the first reads and adds of parameters is left out, since
    other devices would do that for none or for fewer. INFINITY: none fits. */
 static double time_alone(const ax_planner *p) {
   enum { touches = 6 }; /* read forward and backward; a gradient written, and read to be added to a sum, which is read and written */
@@ -436,6 +446,27 @@ static double time_alone(const ax_planner *p) {
   return least;
 }
 
+/* Tries the steps that all devices do alike, and gives what time_alone says of them, before they are kept among what else is found. */
+static ax_status try_uncut_apart(ax_planner *p, double *alone) {
+  ax_candidate *others = p->found;
+  const uint32_t count = p->found_count, capacity = p->found_capacity;
+  p->found = NULL;
+  p->found_count = p->found_capacity = 0;
+  ax_status status = try_uncut(p);
+  *alone = time_alone(p);
+  ax_candidate *uncut = p->found;
+  const uint32_t uncut_count = p->found_count;
+  p->found = others;
+  p->found_count = count;
+  p->found_capacity = capacity;
+  for (uint32_t i = 0; i < uncut_count; i++) {
+    if (status == AX_OK) status = ax_planner_keep(p, &uncut[i]);
+    ax_candidate_deinit(&uncut[i]);
+  }
+  ax_free(uncut);
+  return status;
+}
+
 /* Says whether other ways of a second axis need not be looked for, since nothing can be much faster than the best that is found: each
    device computes its part of what one would compute alone, in so many seconds, and hardly waits. Layouts cut operations and spare none,
    so its launches are no more than those of any. A stage of a pipeline has only its own: where launches take most of the time all
@@ -447,6 +478,7 @@ static ax_status find_whether_done(ax_planner *p, double alone, bool *done) {
   ax_candidate c;
   bool possible;
   *done = false;
+  if (ax_planner_is_late(p, share_of_meshes)) return AX_OK;
   for (int k = 0; k < 2; k++)
     if (found[k] != AX_NONE && (best == NULL || ax_candidate_is_better(p, &p->found[found[k]], best))) best = &p->found[found[k]];
   if (best == NULL || best->trial.bytes > p->capacity || best->microbatches > 1) return AX_OK;
@@ -504,13 +536,25 @@ static ax_status give_way(const ax_planner *p, int which, way *way) {
   return AX_OK;
 }
 
+/* The samples cut over all devices: what is seldom far from good. It comes first, so that something is found however long a trial of a large
+   program takes. */
+static ax_status try_samples_first(ax_planner *p, way *ways) {
+  for (int offer = 1; offer >= 0; offer--) {
+    ax_mesh mesh;
+    mesh_of(p->devices, 1, NULL, &mesh);
+    AX_TRY(try_or_offer(p, &mesh, &ways[WAY_NOTHING].layout, false, offer == 1));
+  }
+  return AX_OK;
+}
+
 /* Meshes whose ways need no search. */
 static ax_status try_plain(ax_planner *p, way *ways, bool *done) {
   AX_TRY(give_way(p, WAY_NOTHING, &ways[WAY_NOTHING]));
   AX_TRY(give_way(p, WAY_SHARD, &ways[WAY_SHARD]));
   ax_ahead_forget(p);
-  AX_TRY(try_uncut(p));
-  const double alone = time_alone(p);
+  if (p->model.train) AX_TRY(try_samples_first(p, ways));
+  double alone = INFINITY;
+  if (p->found_count == 0 || !ax_planner_is_late(p, share_of_first)) AX_TRY(try_uncut_apart(p, &alone));
   p->work = fmin(p->work, alone); /* what devices repeat is no work */
   AX_TRY(try_two(p, ways, WAY_NOTHING, WAY_TENSOR));
   return find_whether_done(p, alone, done);

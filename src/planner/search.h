@@ -14,6 +14,7 @@ typedef struct ax_candidate {
   int64_t stages, chunks;
   ax_pipeline_schedule schedule;
   const char *kind; /* static; NULL: as its layout says */
+  bool exact;       /* its time is exact, and no estimate */
   ax_trial trial;
   double waiting; /* seconds for other stages */
   ax_pipeline pipeline; /* of several stages */
@@ -53,7 +54,7 @@ AX_MUST_USE ax_status ax_planner_begin(const ax_program *program, const ax_clust
                                        ax_planner *out);
 void ax_planner_end(ax_planner *planner);
 void ax_planner_forget_ways(ax_planner *planner); /* what was found of second axes, on so many devices */
-/* Says whether that share of its time is over, and notes that something is left out for it. */
+/* Says whether that share of its time is over, or a trial would go on behind its end, and notes that something is left out for it. */
 bool ax_planner_is_late(ax_planner *planner, double share);
 
 /* A candidate with a layout of its own. */

@@ -50,6 +50,11 @@ static ax_status use(void *context, const ax_plan *plan, const ax_memory *memory
   return AX_OK;
 }
 
+static ax_status check_time(const ax_trial_options *options) {
+  if (options->end == 0 || ax_seconds() <= options->end) return AX_OK;
+  return ax_error(AX_UNAVAILABLE, "planner: the time of the search is over");
+}
+
 ax_status ax_trial_run(ax_program *program, const ax_mesh *mesh, const char *specs, const ax_trial_options *options, ax_trial *out) {
   ax_program *laid = NULL;
   ax_lowered *lowered = NULL;
@@ -57,10 +62,14 @@ ax_status ax_trial_run(ax_program *program, const ax_mesh *mesh, const char *spe
   estimating e = {options, out};
   *out = (ax_trial){.seconds = INFINITY};
   const bool assumed = ax_caches_assume(!ax_cluster_is_here(options->machine));
-  ax_status status = ax_program_with_shardings(program, mesh, specs, &laid);
+  ax_status status = check_time(options);
+  if (status == AX_OK) status = ax_program_with_shardings(program, mesh, specs, &laid);
+  if (status == AX_OK) status = check_time(options);
   if (status == AX_OK) status = ax_program_lower(laid, &(ax_compile_options){.donate = options->donated, .late_sums = true}, &lowered);
+  if (status == AX_OK) status = check_time(options);
   if (status == AX_OK) status = ax_lowered_use_plan(options->runtime, lowered, &(ax_plan_use){use, &e}, &memory);
   const bool again = status == AX_ABSENT || options->exact; /* kernels are not estimated */
+  if (status == AX_OK && again) status = check_time(options);
   if ((status == AX_OK || status == AX_ABSENT) && again && out->bytes <= options->most) status = simulate(lowered, options, out);
   (void)ax_caches_assume(assumed);
   ax_lowered_release(lowered);

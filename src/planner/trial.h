@@ -20,9 +20,10 @@ typedef struct ax_trial_options {
   ax_args donated; /* arguments whose memory results may take */
   double most;     /* bytes: a program that takes more is not simulated */
   bool exact;      /* as ax_simulate, if that does not take long; otherwise about (sim/estimate.h) */
+  double end;      /* ax_seconds: when it is given up between its steps; 0: never */
 } ax_trial_options;
 
-/* specs: as ax_program_with_shardings takes them. */
+/* specs: as ax_program_with_shardings takes them. AX_UNAVAILABLE: it was given up. */
 AX_MUST_USE ax_status ax_trial_run(ax_program *program, const ax_mesh *mesh, const char *specs, const ax_trial_options *options,
                                    ax_trial *out);
 

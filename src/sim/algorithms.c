@@ -176,11 +176,11 @@ static ax_status take(const choosing *c, way *way) {
 
 /* --- The best of all --- */
 
-/* Infinite: it makes too many messages after all. */
-static ax_status try_out(const choosing *c, way *way, double most, double *seconds) {
+/* Infinite: it makes too many messages after all, or takes as long as the best so far. */
+static ax_status try_out(const choosing *c, way *way, ax_sim_limits limits, double *seconds) {
   ax_sim_engine_result result;
   AX_TRY(take(c, way));
-  const ax_status status = ax_sim_engine_run(c->work, c->place, most, true, &result);
+  const ax_status status = ax_sim_engine_run(c->work, c->place, limits, true, &result);
   *seconds = status == AX_OK ? result.seconds : INFINITY;
   if (status == AX_OK) ax_sim_engine_result_deinit(&result);
   return status == AX_INVALID_ARGUMENT ? AX_OK : status;
@@ -216,7 +216,9 @@ static ax_status take_best(const choosing *c) {
   for (uint32_t i = 0; i < count; i++) {
     double seconds = 0;
     if (ways[i].work > most) continue;
-    if (count > 1) AX_TRY(try_out(c, &ways[i], fmin(most_repeats * most, c->options->most_messages), &seconds));
+    const ax_sim_limits limits = {fmin(most_repeats * most, c->options->most_messages),
+                                  isfinite(least_seconds) ? least_seconds : 0};
+    if (count > 1) AX_TRY(try_out(c, &ways[i], limits, &seconds));
     if (best != AX_NONE && !(seconds < least_seconds || (isinf(least_seconds) && ways[i].work < ways[best].work))) continue;
     best = i;
     least_seconds = seconds;

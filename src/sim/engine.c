@@ -396,6 +396,10 @@ static ax_status run(ax_sim_engine *e) {
   while (!ax_sim_queue_is_empty(&e->queue)) {
     e->time = ax_sim_queue_time(&e->queue);
     e->leader = AX_NONE;
+    if (e->until > 0 && e->time * e->tick >= e->until) {
+      e->result->seconds = INFINITY;
+      return AX_OK;
+    }
     while (!ax_sim_queue_is_empty(&e->queue) && ax_sim_queue_time(&e->queue) == e->time) {
       const ax_sim_event event = ax_sim_queue_pop(&e->queue);
       AX_TRY(happen(e, &event));
@@ -473,11 +477,16 @@ static void release(ax_sim_engine *e) {
   ax_sim_steady_destroy(e->steady);
 }
 
-ax_status ax_sim_engine_run(const ax_sim_work *work, const ax_sim_place *place, double most, bool repeats,
+ax_status ax_sim_engine_run(const ax_sim_work *work, const ax_sim_place *place, ax_sim_limits limits, bool repeats,
                             ax_sim_engine_result *out) {
   const int64_t images = ax_sim_place_images(place);
-  ax_sim_engine e = {
-      .work = work, .place = place, .result = out, .most = most, .repeats = repeats, .tick = choose_tick(work, place)};
+  ax_sim_engine e = {.work = work,
+                     .place = place,
+                     .result = out,
+                     .most = limits.messages,
+                     .until = limits.seconds,
+                     .repeats = repeats,
+                     .tick = choose_tick(work, place)};
   e.images = (uint32_t)(images < place->devices ? images : place->devices);
   *out = (ax_sim_engine_result){.last = AX_NONE, .all_spans = true};
   ax_status status = allocate(&e, work);

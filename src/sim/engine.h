@@ -38,9 +38,15 @@ typedef struct ax_sim_engine_result {
   bool all_spans;
 } ax_sim_engine_result;
 
+/* Where a run is given up. */
+typedef struct ax_sim_limits {
+  double messages; /* at most so many that are simulated one by one */
+  double seconds;  /* of simulated time: whoever compares runs need not know by how much one is slower; 0: none */
+} ax_sim_limits;
+
 /* AX_DEADLOCK: a device waits for a message that no device sends. repeats: repeated rounds are simulated once. AX_INVALID_ARGUMENT:
-   more messages than `most`. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_sim_engine_run(const ax_sim_work *work, const ax_sim_place *place, double most, bool repeats,
+   more messages than the limit. A run that reaches the limit of seconds ends there: out->seconds is INFINITY. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_sim_engine_run(const ax_sim_work *work, const ax_sim_place *place, ax_sim_limits limits, bool repeats,
                                         ax_sim_engine_result *out);
 void ax_sim_engine_result_deinit(ax_sim_engine_result *result);
 

@@ -251,7 +251,8 @@ static ax_status simulate_plan(simulating *s, const ax_plan *plan, ax_simulation
   if (s->slow != NULL) s->place.foldable = false; /* groups are those of the machine as it is without stragglers */
   AX_TRY(ax_algorithms_choose(&s->work, &s->place, &s->options));
   if (s->options.every_device) ax_sim_work_unfold(&s->place);
-  AX_TRY(ax_sim_engine_run(&s->work, &s->place, s->options.most_messages, !s->options.every_device, &s->result));
+  AX_TRY(ax_sim_engine_run(&s->work, &s->place, (ax_sim_limits){.messages = s->options.most_messages}, !s->options.every_device,
+                           &s->result));
   return give(s, out);
 }
 
