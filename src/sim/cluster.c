@@ -422,6 +422,7 @@ static ax_status parse(const char *text, size_t bytes, const char *source, ax_cl
   if (status == AX_OK) {
     memcpy(r.machine->text, text, bytes);
     r.machine->text[bytes] = '\0';
+    r.machine->one_memory = r.machine->core > 0;
     *out = r.machine;
   } else ax_free(r.machine);
   return status;
@@ -457,6 +458,7 @@ ax_status ax_cluster_over(const ax_process_layout *processes, int64_t devices, a
   add_network_text(&text, processes->per_host > 0 && processes->per_host < count ? &r->network : &r->host);
   ax_status status = ax_text_finish(&text, &made);
   if (status == AX_OK) status = parse(made, strlen(made), "(processes)", out);
+  if (status == AX_OK) (*out)->one_memory = true;
   ax_string_free(made);
   return status;
 }

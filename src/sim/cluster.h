@@ -42,6 +42,7 @@ struct ax_cluster {
   double core; /* devices are cores of a processor: how many times as long the library's own code takes there as on the core that times
                   of plans were fitted on; 0: they are not, and all that computes takes its flops */
   double quotients; /* the same of quotients and roots; 0: as `core` */
+  bool one_memory;  /* devices share a memory: those of `core`, and of processes (ax_cluster_over) */
   int64_t cores; /* of a device, which share an operation of several parts; its figures are of all of them. 0: one */
   double share;  /* seconds that sharing one takes */
   double core_memory; /* bytes a second of memory that one of the cores gets to alone; 0: its part of `memory` */

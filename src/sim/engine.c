@@ -276,11 +276,11 @@ static ax_status return_from_switch(ax_sim_engine *e, const ax_sim_event *event)
   return AX_OK;
 }
 
-/* All that was sent at this instant goes over its links. */
-static ax_status carry(ax_sim_engine *e) {
+/* What the chains of this number (AX_NONE: all) have sent at this instant goes over its links. */
+static ax_status carry_chain(ax_sim_engine *e, uint32_t chain) {
   for (uint32_t i = 0; i < e->batch_count; i++) {
     const ax_sim_parcel *m = &e->batch[i];
-    for (uint32_t h = 0; h < m->hop_count; h++) {
+    for (uint32_t h = 0; (chain == AX_NONE || m->chain == chain) && h < m->hop_count; h++) {
       const ax_sim_hop *hop = &e->hops[m->hop_first + h];
       if (e->load[hop->link] == 0) e->touched[e->touched_count++] = hop->link;
       e->load[hop->link] += m->bytes * hop->weight;
@@ -294,8 +294,10 @@ static ax_status carry(ax_sim_engine *e) {
     e->result->link_bytes[link] += e->load[link];
     e->load[link] = 0;
   }
+  e->touched_count = 0;
   for (uint32_t i = 0; i < e->batch_count; i++) {
     const ax_sim_parcel *m = &e->batch[i];
+    if (chain != AX_NONE && m->chain != chain) continue;
     double end = e->time;
     for (uint32_t h = 0; h < m->hop_count; h++) {
       const double free = e->free[e->hops[m->hop_first + h].link];
@@ -303,7 +305,20 @@ static ax_status carry(ax_sim_engine *e) {
     }
     AX_TRY(push(e, (ax_sim_event){end + m->latency, m->kind, m->transfer, m->chain, m->image, m->key, m->cause}));
   }
-  e->batch_count = e->hop_count = e->touched_count = 0;
+  return AX_OK;
+}
+
+/* All that was sent at this instant goes over its links. On a torus it goes chain by chain: where members are a part of a ring, the chains that
+   go round it either way cross. Were their messages to share a link, both would be through late, and with a byte more, which keeps them
+   apart, a collective would take less time. */
+static ax_status carry(ax_sim_engine *e) {
+  uint32_t chains = 0;
+  for (uint32_t i = 0; i < e->batch_count; i++) chains = e->batch[i].chain >= chains ? e->batch[i].chain + 1 : chains;
+  if (chains < 2 || e->place->machine->topology != AX_TOPOLOGY_TORUS)
+    AX_TRY(carry_chain(e, AX_NONE));
+  else
+    for (uint32_t c = 0; c < chains; c++) AX_TRY(carry_chain(e, c));
+  e->batch_count = e->hop_count = 0;
   return AX_OK;
 }
 

@@ -6,7 +6,7 @@
      and there
        `latency` after the last of them has carried it;
      - a link carries what it gets in the order of coming; messages that come at the same instant share it, and are through
-     together. So who is
+     together; on a torus those of one chain do, and those of the next chain come behind them. So who is
        first never depends on a device's number, and devices that are alike (place.h) stay alike.
 
    Time is counted in ticks, whole numbers of a power of two of seconds, as short as the run allows: so sums of times are exact, and

@@ -62,10 +62,20 @@ static void take_time(const making *m, ax_sim_work_op *op) {
   op->seconds = ax_sim_effort_seconds(machine, &op->effort, ax_sim_moving(machine, &op->effort), &op->bound);
 }
 
+/* Where devices share a memory, a small result that is the same on several of them is made once and copied to a place for each
+   (plan/lower.c). Devices with memories of their own have it there. */
+static bool is_in_place(const making *m, const ax_op *op) {
+  uint32_t to, from;
+  if (m->place->machine->one_memory || !ax_op_copies_all(op, &to, &from)) return false;
+  const ax_axis_set made = m->plan->buffers[from].axes, stored = m->plan->buffers[to].axes;
+  return made != stored && (made & ~stored) == 0;
+}
+
 static ax_status compute(making *m, const ax_op *op) {
   const ax_cluster *machine = m->place->machine;
   ax_amount a;
   uint32_t index;
+  if (is_in_place(m, op)) return AX_OK;
   AX_TRY(count_op(m, op, &a));
   AX_TRY(add_op(m, op, &index));
   ax_sim_work_op *made = &m->work->ops[index];
