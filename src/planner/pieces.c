@@ -27,27 +27,87 @@ static bool has_room(const ax_model *m) {
 }
 
 /* Whether something behind the loop reads a stacked result of it. */
-bool ax_pieces_possible(const ax_model *m) {
-  if (!m->train || m->loop == AX_NONE || loop_of(m)->out_count == 0 || !has_room(m)) return false;
+static bool reads_stacked(const ax_model *m) {
   const uint32_t first = loop_of(m)->out + ax_piece_carries(m), end = loop_of(m)->out + loop_of(m)->out_count;
   for (uint32_t e = m->loop + 1; e < m->program->eqn_count; e++)
     for (uint32_t i = 0; i < m->program->eqns[e].in_count; i++)
-      if (m->program->eqns[e].in[i] >= first && m->program->eqns[e].in[i] < end) return false;
-  return true;
+      if (m->program->eqns[e].in[i] >= first && m->program->eqns[e].in[i] < end) return true;
+  return false;
 }
+
+enum { of_params = 1, of_sample = 2 };
+
+/* What the values before the loop are computed from. NULL: no memory; to be freed. */
+static unsigned char *find_sources(const ax_model *m) {
+  const ax_program *program = m->program;
+  unsigned char *sources = ax_calloc((size_t)program->value_count + 1, 1);
+  if (sources == NULL) return NULL;
+  for (uint32_t p = 0; p < m->param_count; p++) sources[m->params[p]] = of_params;
+  for (uint32_t b = 0; b < m->batch_count; b++) sources[m->batch[b]] = of_sample;
+  for (uint32_t e = 0; e < m->loop; e++) {
+    const ax_eqn *eqn = &program->eqns[e];
+    unsigned char all = 0;
+    for (uint32_t i = 0; i < eqn->in_count; i++) all |= sources[eqn->in[i]];
+    for (uint32_t k = 0; k < eqn->out_count; k++) sources[eqn->out + k] = all;
+  }
+  return sources;
+}
+
+/* Whether a value is a parameter that the loop slices, or that converted. */
+static bool is_layered(const ax_model *m, uint32_t value) {
+  for (uint32_t e = m->loop; e-- > 0;)
+    if (m->program->eqns[e].out == value && m->program->eqns[e].prim == &ax_prim_convert_element_type)
+      value = m->program->eqns[e].in[0];
+  for (uint32_t p = 0; p < m->param_count; p++)
+    if (m->params[p] == value) return m->layered[p];
+  return false;
+}
+
+/* What a step of the loop has besides its layer: nothing that several stages would have gradients of, and no part of a sample. */
+static const char *check_operands(const ax_model *m, const unsigned char *sources) {
+  const ax_eqn *eqn = loop_of(m);
+  const uint32_t consts = (uint32_t)scan_of(m)->num_consts, sliced = consts + ax_piece_carries(m);
+  bool any = false;
+  for (uint32_t i = 0; i < eqn->in_count; i++) {
+    const bool layered = i >= sliced && is_layered(m, eqn->in[i]);
+    any = any || layered;
+    if (layered || (i >= consts && i < sliced)) continue;
+    if ((sources[eqn->in[i]] & of_params) != 0)
+      return "the steps of the loop use a parameter in common, so that each stage would have a part of its gradient";
+    if (i >= sliced && (sources[eqn->in[i]] & of_sample) != 0)
+      return "the loop goes over parts of a sample, and so is none over layers";
+  }
+  return any ? NULL : "the loop slices no parameters, and so is none over layers";
+}
+
+const char *ax_pieces_why_not(const ax_model *m) {
+  if (!m->train) return "what is not trained is not cut into stages";
+  if (m->loop == AX_NONE || loop_of(m)->out_count == 0) return "the loss has no loop over layers to be cut into stages";
+  if (scan_of(m)->reverse) return "the loop goes over its layers backwards, and stages go forwards";
+  if (!has_room(m)) return "a parameter or a carry of the loop has too many dimensions for stages";
+  if (reads_stacked(m)) return "what its steps stack is read behind the loop over layers, so that it cannot be cut into stages";
+  unsigned char *sources = find_sources(m);
+  const char *why = sources != NULL ? check_operands(m, sources) : "there is no memory";
+  ax_free(sources);
+  return why;
+}
+
+bool ax_pieces_possible(const ax_model *m) { return ax_pieces_why_not(m) == NULL; }
 
 /* --- A piece of one sample --- */
 
 static uint32_t result_count(const ax_loss_piece *s) { return s->options.piece == AX_PIECE_LAST ? 1 : ax_piece_carries(s->model); }
 static uint32_t in_count(const ax_loss_piece *s) { return s->model->param_count + s->model->batch_count + ax_piece_carries(s->model); }
 
-/* The slices of the layers: of parameters those that are there, of other values the first. */
+/* The slices of the layers: of parameters those that are there, of other values those of the piece. */
 static ax_value layers_of(const ax_loss_piece *s, ax_value x) {
   ax_type type = ax_typeof(x);
   int64_t start[AX_MAX_RANK] = {0};
   if (ax_failed() || type.dims[0] == s->options.layers) return x;
-  type.dims[0] = s->options.layers;
-  return (ax_slice)(x, type.rank, start, type.rank, type.dims, 0, NULL);
+  start[0] = s->options.first_layer;
+  int64_t end[AX_MAX_RANK];
+  for (uint32_t d = 0; d < type.rank; d++) end[d] = d == 0 ? start[0] + s->options.layers : type.dims[d];
+  return (ax_slice)(x, type.rank, start, type.rank, end, 0, NULL);
 }
 
 static void replay_layers(const ax_loss_piece *s, ax_program_walk *walk, const ax_value *carries) {

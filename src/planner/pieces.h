@@ -16,6 +16,7 @@ typedef enum ax_stage_piece { AX_PIECE_FIRST, AX_PIECE_MIDDLE, AX_PIECE_LAST, AX
 typedef struct ax_piece_options {
   ax_stage_piece piece;
   int64_t layers;  /* of a stage */
+  int64_t first_layer; /* of what the loop slices besides parameters; what that is counts for no time */
   int64_t samples; /* of a microbatch */
   ax_checkpoint_policy saved;
 } ax_piece_options;
@@ -38,9 +39,10 @@ typedef struct ax_loss_piece {
   uint32_t residuals;
 } ax_loss_piece;
 
-/* Says whether the loss can be cut so: it has a loop over layers, whose results are its carries alone, and its
-   arrays have room for one more dimension. */
+/* Says whether the loss can be cut so: it has a loop over layers, whose results are its carries alone; its steps share no parameters, and
+   slice nothing of a sample; and its arrays have room for one more dimension. */
 bool ax_pieces_possible(const ax_model *model);
+const char *ax_pieces_why_not(const ax_model *model); /* static, or NULL: it can */
 /* The model is borrowed. *out is to be deinited, whatever is returned. AX_INVALID_ARGUMENT: what stands before the loop cannot be
    done for some layers alone. */
 AX_MUST_USE ax_status ax_piece_make(const ax_model *model, const ax_piece_options *options, ax_loss_piece *out);

@@ -477,7 +477,8 @@ ax_status ax_stage_check_axes(const ax_mesh *mesh) {
 static ax_status check_given(const ax_planner *p, const ax_candidate *c) {
   const ax_model *m = &p->model;
   const int64_t data = ax_stage_groups(&c->mesh), parts = ax_stage_sample_parts(&c->layout, &c->mesh);
-  if (!ax_pieces_possible(m)) return ax_error(AX_INVALID_ARGUMENT, "planner: the loss has no loop over layers to be cut into stages");
+  const char *why_not = ax_pieces_why_not(m);
+  if (why_not != NULL) return ax_error(AX_INVALID_ARGUMENT, "planner: %s", why_not);
   if (c->stages > m->layers || c->chunks > m->layers || m->layers % (c->stages * c->chunks) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "planner: %lld layers on %lld stages, of %lld parts each: these do not divide the layers",
                     (long long)m->layers, (long long)c->stages, (long long)c->chunks);

@@ -35,7 +35,7 @@ static void add_row(ax_text *text, uint32_t number, double devices, const ax_str
               100 * s->exchanging, 100 * s->waiting, (long long)s->microbatches, ax_checkpoint_policy_name(s->saved), s->kind);
   if (s->stages > 1) ax_text_add(text, "; %s", ax_pipeline_schedule_name(s->schedule));
   if (s->chunks > 1) ax_text_add(text, " of %lld parts", (long long)s->chunks);
-  if (idle > 0) ax_text_add(text, "; %.0f devices idle", idle);
+  if (idle > 0) ax_text_add(text, "; %.0f device%s idle", idle, idle == 1 ? "" : "s");
   ax_text_add(text, "\n");
 }
 
@@ -80,7 +80,7 @@ static void add_layouts(ax_text *text, const ax_strategy *s, uint32_t name_count
 ax_status ax_strategies_print(const ax_strategies *s, uint32_t name_count, const char *const *names, char **out) {
   ax_text text = {0};
   *out = NULL;
-  ax_text_add(&text, "%.0f devices", s->devices);
+  ax_text_add(&text, "%.0f device%s", s->devices, s->devices == 1 ? "" : "s");
   if (s->capacity > 0) {
     ax_text_add(&text, " of ");
     ax_sim_bytes_text(&text, s->capacity, 1, 3);

@@ -41,15 +41,19 @@ static ax_status read_piece(const staging *s, const ax_strategy *strategy, int64
   const ax_model *m = &s->model;
   const int64_t parts = strategy->stages * at_least_one(strategy->chunks), data = ax_stage_groups(&s->mesh);
   const int64_t groups = data * at_least_one(strategy->microbatches);
-  if (!ax_pieces_possible(m)) return ax_error(AX_INVALID_ARGUMENT, "planner: the loss has no loop over layers to be cut into stages");
+  const char *why_not = ax_pieces_why_not(m);
+  if (why_not != NULL) return ax_error(AX_INVALID_ARGUMENT, "planner: %s", why_not);
   if (part < 0 || part >= parts)
     return ax_error(AX_INVALID_ARGUMENT, "planner: part %lld of a strategy of %lld parts", (long long)part, (long long)parts);
   if (m->layers % parts != 0 || m->samples % groups != 0)
     return ax_error(AX_INVALID_ARGUMENT,
                     "planner: %lld layers in %lld parts, %lld samples in %lld microbatches of %lld groups of devices",
                     (long long)m->layers, (long long)parts, (long long)m->samples, (long long)(groups / data), (long long)data);
-  *out = (ax_piece_options){.piece = part == 0 ? AX_PIECE_FIRST : part + 1 == parts ? AX_PIECE_LAST : AX_PIECE_MIDDLE,
+  *out = (ax_piece_options){.piece = part == 0           ? AX_PIECE_FIRST
+                                     : part + 1 == parts ? AX_PIECE_LAST
+                                                         : AX_PIECE_MIDDLE,
                             .layers = m->layers / parts,
+                            .first_layer = part * (m->layers / parts),
                             .samples = m->samples / groups,
                             .saved = strategy->saved};
   return AX_OK;

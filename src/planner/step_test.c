@@ -1,6 +1,7 @@
 /* Training steps, and stages of pipelines, beside the loss that they are made of. */
 #include "planner/step.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "support/layered.h"
@@ -34,16 +35,45 @@ typedef struct fixture {
   ax_tensor *params[TEST_PARAMS], *batch[2];
 } fixture;
 
+/* As test_loss, but each layer also has its number: what a loop slices besides parameters. */
+static AX_BODY(numbered_layer) {
+  (void)context;
+  out[0] =
+      ax_add(in[0], ax_mul(ax_sin(ax_convert_element_type(in[3], AX_F64)), ax_matmul(ax_tanh(ax_matmul(in[0], in[1])), in[2])));
+}
+
+static AX_BODY(numbered_loss) {
+  (void)context;
+  ax_value h;
+  ax_scan(AX_FN(numbered_layer, 4, 1), 1, LAYERS, false,
+          AX_VALUES(ax_sin(in[3]), in[0], in[1], ax_iota(AX_S32, AX_DIMS(LAYERS), 0)), AX_LIST(1, &h));
+  out[0] = ax_reduce_mean(ax_square(ax_sub(ax_mul(h, in[2]), in[4])), AX_ALL_DIMS, false);
+}
+
 /* Trained by gradients as they are, so that a step's difference is the gradient. */
-static void set_up(fixture *f) {
+static void set_up_of(fixture *f, ax_program *loss) {
   static ax_optimizer plain;
   plain = ax_sgd(ax_constant_schedule(1));
   ax_planner_options options = test_options(SAMPLES, 1);
   options.optimizer = &plain;
-  TEST_OK(test_trace_loss(AX_F64, LAYERS, TEST_WIDTH, TEST_HIDDEN, &f->loss));
+  f->loss = loss;
   TEST_OK(ax_model_make(f->loss, &options, &f->model));
   for (uint32_t p = 0; p < TEST_PARAMS; p++) f->params[p] = filled(f->loss->types[p], p + 1);
   for (uint32_t b = 0; b < 2; b++) f->batch[b] = filled(batched(f->loss->types[3 + b], SAMPLES), b + 7);
+}
+
+static void set_up(fixture *f) {
+  ax_program *loss;
+  TEST_OK(test_trace_loss(AX_F64, LAYERS, TEST_WIDTH, TEST_HIDDEN, &loss));
+  set_up_of(f, loss);
+}
+
+static void set_up_numbered(fixture *f) {
+  ax_program *like, *loss;
+  TEST_OK(test_trace_loss(AX_F64, LAYERS, TEST_WIDTH, TEST_HIDDEN, &like));
+  TEST_OK(ax_trace(AX_FN(numbered_loss, TEST_INPUTS, 1), AX_LIST(TEST_INPUTS, like->types), &loss));
+  ax_program_release(like);
+  set_up_of(f, loss);
 }
 
 static void tear_down(fixture *f) {
@@ -276,7 +306,7 @@ static void check_stages(const fixture *f, int64_t stages, ax_checkpoint_policy 
   for (int64_t n = 0; n < stages; n++) {
     stage *s = &list[n];
     const ax_stage_piece number = n == 0 ? AX_PIECE_FIRST : n == stages - 1 ? AX_PIECE_LAST : AX_PIECE_MIDDLE;
-    TEST_OK(ax_piece_make(&f->model, &(ax_piece_options){number, layers, SAMPLES, saved}, &s->piece));
+    TEST_OK(ax_piece_make(&f->model, &(ax_piece_options){number, layers, n * layers, SAMPLES, saved}, &s->piece));
     assert_true(s->piece.used[0] && s->piece.used[1] && s->piece.used[2] == (n == stages - 1));
     for (uint32_t p = 0; p < TEST_PARAMS; p++)
       s->params[p] = slice(f->params[p], ax_model_param(&f->model, p, layers), f->model.layered[p] ? n * layers : 0);
@@ -311,6 +341,43 @@ static void test_pieces(void **state) {
     check_stages(&f, 4, (ax_checkpoint_policy)saved);
   }
   tear_down(&f);
+  set_up_numbered(&f);
+  check_stages(&f, 4, AX_SAVE_EVERYTHING);
+  tear_down(&f);
+}
+
+/* Inputs w[4, 4], v[6, 4], s[4] are parameters, and x[6, 4] is a sample. */
+static const char *why_not(const char *loop) {
+  static const uint32_t batch[] = {3};
+  const ax_planner_options options = {.devices = 1, .train = true, .samples = 2, .batch = {.list = batch, .count = 1}};
+  ax_program *loss;
+  ax_model model;
+  char text[1024];
+  snprintf(text, sizeof text,
+           "{ lambda w:f32[4,4] v:f32[6,4] s:f32[4] x:f32[6,4]. let h:f32[4] = scan[length=6 %s "
+           "m:f32[] = reduce_sum[axes=(0)] h in (m) }",
+           loop);
+  TEST_OK(ax_program_parse(text, strlen(text), "test", &loss));
+  TEST_OK(ax_model_make(loss, &options, &model));
+  const char *why = ax_pieces_why_not(&model);
+  ax_model_deinit(&model);
+  ax_program_release(loss);
+  return why;
+}
+
+#define STEP "{ lambda h:f32[4] r:f32[4]. let a:f32[4] = add h r b:f32[4] = tanh a in (b) }"
+#define STEP_OF_W                                                                                                     \
+  "{ lambda w:f32[4,4] h:f32[4] r:f32[4]. let a:f32[4] = dot_general[lhs_contract=(0) rhs_contract=(0) lhs_batch=() " \
+  "rhs_batch=()] h w "                                                                                                \
+  "b:f32[4] = add a r c:f32[4] = tanh b in (c) }"
+
+/* A loop over time, as recurrent nets have it, is no pipeline: its steps have their weights in common. */
+static void test_other_loops(void **state) {
+  (void)state;
+  assert_null(why_not("reverse=false num_consts=0 num_carry=1 body=" STEP "] s v"));
+  assert_non_null(strstr(why_not("reverse=true num_consts=0 num_carry=1 body=" STEP "] s v"), "backwards"));
+  assert_non_null(strstr(why_not("reverse=false num_consts=0 num_carry=1 body=" STEP "] s x"), "parts of a sample"));
+  assert_non_null(strstr(why_not("reverse=false num_consts=1 num_carry=1 body=" STEP_OF_W "] w s v"), "use a parameter in common"));
 }
 
 #define WIDE "1,1,1,1,1,1,1,1,1,1,1,1,1,1,3"
@@ -336,6 +403,9 @@ static void test_room(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_model), cmocka_unit_test(test_experts_in_calls), cmocka_unit_test(test_reshaped_parameters), cmocka_unit_test(test_steps), cmocka_unit_test(test_pieces), cmocka_unit_test(test_room)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_model), cmocka_unit_test(test_experts_in_calls), cmocka_unit_test(test_reshaped_parameters),
+      cmocka_unit_test(test_steps), cmocka_unit_test(test_pieces),           cmocka_unit_test(test_other_loops),
+      cmocka_unit_test(test_room)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
