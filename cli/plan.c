@@ -115,6 +115,7 @@ static int64_t even_devices(int64_t samples, int64_t devices) {
 static void tell_samples(const plan *p) {
   const int64_t samples = p->options.samples > 0 ? p->options.samples : 1;
   const int64_t devices = p->options.devices, more = samples > devices ? samples : devices, fewer = samples > devices ? devices : samples;
+  if (p->train && p->options.samples == 0) printf("a step has one sample (--samples says otherwise)\n");
   if (!p->train || p->is_given || more % fewer == 0) return;
   printf("%lld samples and %lld devices: the one does not divide the other, so few meshes cut samples evenly; --devices %lld", (long long)samples,
          (long long)devices, (long long)even_devices(samples, devices));

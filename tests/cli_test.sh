@@ -403,6 +403,10 @@ expect 2 "error: --optimizer: 'slow' is none of sgd, adam" plan net.axle --train
 expect 1 'error: .*there is no strategy 9' plan net.axle --train --batch x,y --samples 16 --devices 2 --number 9 --write step.axle
 expect 0 'few meshes cut samples evenly; --devices 1, --samples 10 and --samples 15 do$' plan net.axle --train --batch x,y --samples 11 --devices 5 --optimizer sgd --seconds 1
 expect 0 '^12 samples and 8 devices: the one does not divide the other, .* --devices 6, --samples 8 and --samples 16 do$' plan net.axle --train --batch x,y --samples 12 --devices 8 --optimizer sgd
+expect 0 '^a step has one sample (--samples says otherwise)$' plan net.axle --train --batch x,y --devices 2
+expect 0 '^2 devices' plan net.axle --train --batch x,y --samples 2 --devices 2
+! grep -q 'one sample' out || { echo "axle plan: samples that are given are said not to be"; failed=$((failed + 1)); }
+expect 0 '^1 device of 141 GB' plan net.axle --train --batch x,y --samples 2 --devices 1
 expect 0 '^a sample is y; the inputs before are parameters, up to x f32' plan net.axle --train --samples 16 --devices 2
 cat >named.mlir <<'TEXT'
 module @loss {
