@@ -34,6 +34,7 @@ typedef struct piping {
   ax_loss_piece made;                   /* the last that was needed */
   bool *used[AX_PIECE_COUNT];           /* by parameter; NULL: it was not asked yet */
   bool fits; /* the last that was tried */
+  double best; /* seconds of the fastest that fits, with so many samples in a microbatch */
   piece_cost piece[AX_PIECE_COUNT];
 } piping;
 
@@ -248,6 +249,7 @@ static ax_status try_schedule(piping *s, ax_pipeline *pipe, ax_pipeline_schedule
   c.saved = s->options.saved;
   AX_TRY(time_schedule(s, pipe, schedule, chunks, &c));
   s->fits = s->fits || (schedule != AX_PIPELINE_GPIPE && c.trial.bytes <= s->p->capacity);
+  if (c.trial.bytes <= s->p->capacity) s->best = fmin(s->best, c.trial.seconds);
   return ax_planner_keep(s->p, &c);
 }
 
@@ -326,15 +328,20 @@ static ax_status try_policies(piping *s) {
   return AX_OK;
 }
 
-/* Tries stages of that mesh and layout with each number of samples. A job of ahead.h. */
+/* Tries stages of that mesh and layout with each number of samples: some, and more as long as that is faster, since parameters are then read
+   less often. A job of ahead.h. */
 static ax_status try_stages(ax_planner *p, ax_candidate *c, int none) {
   const int64_t parts = ax_stage_sample_parts(&c->layout, &c->mesh);
   piping s;
   (void)none;
   ax_status status = begin(&s, p, c);
-  for (int64_t samples = parts; samples <= most_samples * parts && status == AX_OK; samples *= 2) {
+  double before = INFINITY;
+  for (int64_t samples = parts; groups_of(&s) * samples <= p->model.samples && status == AX_OK; samples *= 2) {
     s.options.samples = samples;
+    s.best = INFINITY;
     if (p->model.samples % (groups_of(&s) * samples) == 0) status = try_policies(&s);
+    if (samples >= most_samples * parts && !(s.best < before)) break;
+    before = fmin(before, s.best);
   }
   end(&s);
   return status;

@@ -459,6 +459,31 @@ static void check_rows(const char *text, bool train, int64_t devices) {
   ax_cluster_release(machine);
 }
 
+/* On a mesh of stages no number of microbatches is faster than the one that is found: of few large ones parameters are read less often. */
+static void test_microbatches(void **state) {
+  (void)state;
+  ax_cluster *machine = machine_of(machine_text);
+  ax_program *loss = loss_of(4, 512, 2048);
+  ax_planner_options options = test_options(SAMPLES, 4);
+  ax_mesh mesh;
+  ax_strategies found;
+  TEST_OK(ax_mesh_parse("pipe=2,data=1,model=2", &mesh));
+  options.mesh = &mesh;
+  TEST_OK(ax_planner_search(loss, machine, &options, &found));
+  for (int64_t microbatches = 1; microbatches <= SAMPLES; microbatches *= 2) {
+    ax_strategy given = {.microbatches = microbatches, .stages = 2, .schedule = AX_PIPELINE_1F1B}, timed;
+    TEST_OK(ax_mesh_parse("data=1,model=2", &given.mesh));
+    TEST_OK(ax_planner_time(loss, machine, &options, &given, &timed));
+    print_message("%lld microbatches take %.4g ms; %lld were found, %.4g\n", (long long)microbatches, 1e3 * timed.seconds,
+                  (long long)found.list[0].microbatches, 1e3 * found.list[0].seconds);
+    assert_true(found.list[0].seconds <= timed.seconds);
+    ax_strategy_release(&timed);
+  }
+  ax_strategies_release(&found);
+  ax_program_release(loss);
+  ax_cluster_release(machine);
+}
+
 static void test_rows(void **state) {
   (void)state;
   check_rows(machine_text, true, 8);
@@ -621,8 +646,9 @@ int main(void) {
       cmocka_unit_test(test_both_in_stages), cmocka_unit_test(test_odd_positions),
       cmocka_unit_test(test_primes),         cmocka_unit_test(test_more_devices),
       cmocka_unit_test(test_known),          cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_programs),       cmocka_unit_test(test_memory),
-      cmocka_unit_test(test_plain),          cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_microbatches),   cmocka_unit_test(test_programs),
+      cmocka_unit_test(test_memory),         cmocka_unit_test(test_plain),
+      cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
