@@ -269,8 +269,8 @@ static ax_status check_options(const plan *p) {
   return AX_OK;
 }
 
-/* A search that found nothing of use has failed, though its table shows what came nearest. What --mesh says is timed whether it fits or
-   not, and its row says which. */
+/* A search that found nothing of use has failed, though its table shows what came nearest. What --mesh says is timed whether it
+   fits or not, and its row says which. */
 static ax_status check_found(const plan *p, const ax_strategies *found) {
   const char *more = found->complete ? "" : "; the time was over, and with --seconds there is more to try";
   if (p->is_given || found->list[0].fits) return AX_OK;

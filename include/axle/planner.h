@@ -44,8 +44,8 @@ typedef struct ax_planner_options {
   double memory;    /* bytes of a device; 0: as much as the machine's description says, or any */
   double seconds;   /* the search ends after about so many; 0: 60 */
   uint32_t keep;    /* how many strategies are given; 0: 5 */
-  /* NULL: any. Otherwise strategies over this mesh alone are looked for, whose axes are called by what they do, as in ax_strategy.mesh. It
-     is timed whether it fits or not. Borrowed. */
+  /* NULL: any. Otherwise strategies over this mesh alone are looked for, whose axes are called by what they do, as in
+     ax_strategy.mesh. It is timed whether it fits or not. Borrowed. */
   const ax_mesh *mesh;
 } ax_planner_options;
 
@@ -90,19 +90,20 @@ typedef struct ax_strategies {
 } ax_strategies;
 
 /* Plans. `*out` is to be released, and empty on failure. Any thread; while it lasts it has others, up to seven, as far as there
-   are processors. What it finds does not depend on how many, as long as its time suffices. The program is of whole arrays: without
-   axes and shard_maps. options.devices must be set. AX_INVALID_ARGUMENT: a program with axes; an option that does not fit the program; a
-   machine with fewer devices; no layout at all is possible. AX_ABSENT, AX_OUT_OF_MEMORY: as ax_program_partition and ax_simulate. */
+   are processors. What it finds does not depend on how many, as long as its time suffices. The program is of whole arrays:
+   without axes and shard_maps. options.devices must be set. AX_INVALID_ARGUMENT: a program with axes; an option that does not fit
+   the program; a machine with fewer devices; no layout at all is possible. AX_ABSENT, AX_OUT_OF_MEMORY: as ax_program_partition
+   and ax_simulate. */
 AX_MUST_USE ax_status ax_planner_search(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
                                         ax_strategies *out);
 void ax_strategies_release(ax_strategies *strategies); /* leaves it empty */
 /* Times one strategy that the caller describes, to compare it with those that are found. given: mesh, saved, microbatches (0: 1),
-   and either specs, or NULL: then axes are called by what they do, as in ax_strategy.mesh. data cuts the samples and the optimizer's
-   state, and shard parameters too; the others cut as ax_planner_search finds it: model parameters, expert samples and
+   and either specs, or NULL: then axes are called by what they do, as in ax_strategy.mesh. data cuts the samples and the
+   optimizer's state, and shard parameters too; the others cut as ax_planner_search finds it: model parameters, expert samples and
    experts, sequence the first dimension of each sample. With stages > 1 also schedule and chunks (0: 1), specs NULL, and the mesh
-   of the devices of one stage: data, behind it expert, sequence and model, each if any. `out` gets the rest, and is released by ax_strategy_release. Statuses as above; AX_PARSE_ERROR:
-   specs. AX_INVALID_ARGUMENT also: stages, chunks or microbatches that do not divide the layers or the samples; a loss that has no
-   loop over layers, or nothing that an axis would cut. */
+   of the devices of one stage: data, behind it expert, sequence and model, each if any. `out` gets the rest, and is released by
+   ax_strategy_release. Statuses as above; AX_PARSE_ERROR: specs. AX_INVALID_ARGUMENT also: stages, chunks or microbatches that do
+   not divide the layers or the samples; a loss that has no loop over layers, or nothing that an axis would cut. */
 AX_MUST_USE ax_status ax_planner_time(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options,
                                       const ax_strategy *given, ax_strategy *out);
 void ax_strategy_release(ax_strategy *strategy);

@@ -46,8 +46,8 @@ bool ax_arrangement_fit(ax_arrangement *layout, const ax_model *model, const ax_
 /* Cuts each family that `axis` does not cut yet along its longest dimension that is not cut and that it divides. */
 void ax_arrangement_shard(ax_arrangement *layout, const ax_families *families, const ax_mesh *mesh, uint32_t axis);
 
-/* Writes why ax_arrangement_fit refuses it, and which sizes it would not refuse: "16 samples in 1 microbatches over data=3: these do not
-   divide the samples; data=2 and data=4 would". False: it does not refuse it. */
+/* Writes why ax_arrangement_fit refuses it, and which sizes it would not refuse: "16 samples in 1 microbatches over data=3: these
+   do not divide the samples; data=2 and data=4 would". False: it does not refuse it. */
 bool ax_arrangement_why_not(const ax_arrangement *layout, const ax_model *model, const ax_mesh *mesh, int64_t microbatches,
                             ax_text *text);
 

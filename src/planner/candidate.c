@@ -74,7 +74,8 @@ void ax_planner_end(ax_planner *p) {
   *p = (ax_planner){0};
 }
 
-/* A trial that would go on behind the end is not begun. The best is timed exactly at last, for which there is time left before that. */
+/* A trial that would go on behind the end is not begun. The best is timed exactly at last, for which there is time left before
+   that. */
 bool ax_planner_is_late(ax_planner *p, double share) {
   const double now = ax_seconds(), left = p->end - now - (share < 1 ? 2 : 1) * ax_ahead_longest(p);
   const bool late = now > p->began + share * (p->end - p->began) || left < 0 || (p->is_view && !ax_ahead_is_wanted(p));

@@ -1,6 +1,6 @@
-/* Meshes that are given. Their axes have the names that strategies print, which say what an axis does, and each cuts as the search has
-   found that way of a second axis to cut. What the names leave open, how state and parameters lie along the axes of samples, microbatches and
-   checkpoints, is searched as on any other mesh. */
+/* Meshes that are given. Their axes have the names that strategies print, which say what an axis does, and each cuts as the
+   search has found that way of a second axis to cut. What the names leave open, how state and parameters lie along the axes of
+   samples, microbatches and checkpoints, is searched as on any other mesh. */
 #include <math.h>
 #include <string.h>
 
@@ -61,8 +61,8 @@ ax_status ax_planner_lay_named(ax_planner *p, const ax_mesh *mesh, ax_arrangemen
 
 /* --- The search on one mesh --- */
 
-/* Whether axes of these names do the same, as far as a mesh tells: how parameters lie along an axis of samples, which makes it one that
-   shards, is searched. */
+/* Whether axes of these names do the same, as far as a mesh tells: how parameters lie along an axis of samples, which makes it
+   one that shards, is searched. */
 static bool do_alike(const char *a, const char *b) {
   const ax_axis_role x = ax_axis_role_named(a), y = ax_axis_role_named(b);
   const bool samples = x == AX_ROLE_SAMPLES || x == AX_ROLE_SHARDS;
@@ -82,8 +82,8 @@ static bool is_mesh(const ax_mesh *found, const ax_mesh *wanted) {
   return next == found->count;
 }
 
-/* Names axes by what they do now, as steps that improve layouts may have changed it. Where some do what they were called, the others are left
-   out. */
+/* Names axes by what they do now, as steps that improve layouts may have changed it. Where some do what they were called, the
+   others are left out. */
 static void leave_out_others(ax_planner *p, const ax_mesh *wanted) {
   uint32_t left = 0;
   for (uint32_t i = 0; i < p->found_count; i++) {
@@ -128,7 +128,8 @@ static bool is_tensor(const ax_mesh *mesh, uint32_t axis) {
   return mesh->axis[axis].size > 1 && ax_axis_role_named(mesh->axis[axis].name) == AX_ROLE_TENSOR;
 }
 
-/* Where several axes cut parameters, layouts in which one of them cuts as tensor parallelism does, and steps find what the others are for. */
+/* Where several axes cut parameters, layouts in which one of them cuts as tensor parallelism does, and steps find what the others
+   are for. */
 static ax_status try_each_tensor(ax_planner *p, const ax_mesh *mesh, const ax_arrangement *layout) {
   uint32_t count = 0;
   for (uint32_t a = 0; a < mesh->count; a++) count += is_tensor(mesh, a);

@@ -39,8 +39,8 @@ typedef struct ax_loss_piece {
   uint32_t residuals;
 } ax_loss_piece;
 
-/* Says whether the loss can be cut so: it has a loop over layers, whose results are its carries alone; its steps share no parameters, and
-   slice nothing of a sample; and its arrays have room for one more dimension. */
+/* Says whether the loss can be cut so: it has a loop over layers, whose results are its carries alone; its steps share no
+   parameters, and slice nothing of a sample; and its arrays have room for one more dimension. */
 bool ax_pieces_possible(const ax_model *model);
 const char *ax_pieces_why_not(const ax_model *model); /* static, or NULL: it can */
 /* The model is borrowed. *out is to be deinited, whatever is returned. AX_INVALID_ARGUMENT: what stands before the loop cannot be

@@ -328,8 +328,8 @@ static ax_status try_policies(piping *s) {
   return AX_OK;
 }
 
-/* Tries stages of that mesh and layout with each number of samples: some, and more as long as that is faster, since parameters are then read
-   less often. A job of ahead.h. */
+/* Tries stages of that mesh and layout with each number of samples: some, and more as long as that is faster, since parameters
+   are then read less often. A job of ahead.h. */
 static ax_status try_stages(ax_planner *p, ax_candidate *c, int none) {
   const int64_t parts = ax_stage_sample_parts(&c->layout, &c->mesh);
   piping s;

@@ -73,8 +73,8 @@ static ax_status give_best(ax_planner *p, uint32_t keep, ax_strategies *out) {
     AX_TRY(give(p, &p->settled[i], &out->list[next]));
   }
   if (out->count > 0) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "planner: no way was found to spread the program over %lld devices%s%s", (long long)p->options.devices,
-                  p->why[0] != '\0' ? "; of the first that was tried: " : "", p->why);
+  return ax_error(AX_INVALID_ARGUMENT, "planner: no way was found to spread the program over %lld devices%s%s",
+                  (long long)p->options.devices, p->why[0] != '\0' ? "; of the first that was tried: " : "", p->why);
 }
 
 ax_status ax_planner_search(const ax_program *program, const ax_cluster *machine, const ax_planner_options *options, ax_strategies *out) {

@@ -163,8 +163,8 @@ static AX_BODY(unrolled) {
   out[0] = ax_reduce_mean(ax_square(h), AX_ALL_DIMS, false);
 }
 
-/* Of many layers a trial takes long. Then few are made, none of them for long beyond the end, and the first ones are those that are seldom
-   far from good. */
+/* Of many layers a trial takes long. Then few are made, none of them for long beyond the end, and the first ones are those that
+   are seldom far from good. */
 static void test_time_is_kept(void **state) {
   (void)state;
   enum { DEVICES = 64, MANY = 4096 };
@@ -459,7 +459,8 @@ static void check_rows(const char *text, bool train, int64_t devices) {
   ax_cluster_release(machine);
 }
 
-/* On a mesh of stages no number of microbatches is faster than the one that is found: of few large ones parameters are read less often. */
+/* On a mesh of stages no number of microbatches is faster than the one that is found: of few large ones parameters are read less
+   often. */
 static void test_microbatches(void **state) {
   (void)state;
   ax_cluster *machine = machine_of(machine_text);

@@ -1,7 +1,8 @@
-/* Values are followed from the parameters on, through what only converts, slices or reshapes them, to the products that take them.
+/* Values are followed from the parameters on, through what only converts, slices or reshapes them, to the products that take
+   them.
 
-   A function is looked into with its own inputs in the place of parameters: what it finds of input i holds for whatever parameter an equation
-   gives it there. So it need not be looked into again for the next equation that calls it. */
+   A function is looked into with its own inputs in the place of parameters: what it finds of input i holds for whatever parameter
+   an equation gives it there. So it need not be looked into again for the next equation that calls it. */
 #include "planner/roles.h"
 
 #include <string.h>
@@ -128,13 +129,16 @@ static ax_status look_through(scope *s, const ax_program *program, const origin 
   origin *origins = ax_calloc((size_t)program->value_count + 1, sizeof origins[0]);
   ax_status status = origins != NULL ? AX_OK : ax_out_of_memory(program->value_count);
   s->l->looks++;
-  for (uint32_t v = 0; status == AX_OK && v < program->value_count; v++) origins[v] = v < program->in_count ? inputs[v] : (origin){AX_NONE, 0};
+  for (uint32_t v = 0; status == AX_OK && v < program->value_count; v++)
+    origins[v] = v < program->in_count ? inputs[v] : (origin){AX_NONE, 0};
   for (uint32_t e = 0; status == AX_OK && e < program->eqn_count; e++) {
     const ax_eqn *eqn = &program->eqns[e];
     if (eqn->out_count == 1) origins[eqn->out] = origin_of(program, eqn, origins);
     find_experts(s, origins, eqn);
-    if (program == m->program && e == m->loop) status = look_into_loop(s, eqn, origins);
-    else if (eqn->prim == &ax_prim_closed_call || eqn->prim == &ax_prim_checkpoint) status = look_into_call(s, eqn, origins);
+    if (program == m->program && e == m->loop)
+      status = look_into_loop(s, eqn, origins);
+    else if (eqn->prim == &ax_prim_closed_call || eqn->prim == &ax_prim_checkpoint)
+      status = look_into_call(s, eqn, origins);
   }
   ax_free(origins);
   return status;

@@ -44,12 +44,14 @@ static AX_BODY(loss_of_calls) {
 static AX_BODY(twice) {
   ax_program *body = context;
   ax_value x = in[0];
-  for (uint32_t k = 0; k < 2; k++) x = *ax_called_bind(&ax_prim_closed_call, &(ax_closed_call_params){body}, body, (const ax_value[]){x, in[1]});
+  for (uint32_t k = 0; k < 2; k++)
+    x = *ax_called_bind(&ax_prim_closed_call, &(ax_closed_call_params){body}, body, (const ax_value[]){x, in[1]});
   out[0] = x;
 }
 
 static ax_program *trace_body(ax_fn function) {
-  const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(experts, 2, width)), ax_array_type(AX_F32, AX_DIMS(experts, width, width))};
+  const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(experts, 2, width)),
+                           ax_array_type(AX_F32, AX_DIMS(experts, width, width))};
   ax_program *made;
   TEST_OK(ax_trace(function, AX_LIST(2, types), &made));
   return made;
@@ -63,7 +65,8 @@ static uint32_t look(calling of, ax_model *m) {
   ax_program *loss;
   uint32_t looks;
   for (uint32_t i = 0; i <= of.params; i++)
-    types[i] = i < of.params ? ax_array_type(AX_F32, AX_DIMS(experts, width, width)) : ax_array_type(AX_F32, AX_DIMS(experts, 2, width));
+    types[i] =
+        i < of.params ? ax_array_type(AX_F32, AX_DIMS(experts, width, width)) : ax_array_type(AX_F32, AX_DIMS(experts, 2, width));
   options.batch = (ax_args){.list = batch, .count = 1};
   TEST_OK(ax_trace(AX_CLOSURE(loss_of_calls, of.params + 1, 1, &of), AX_LIST(of.params + 1, types), &loss));
   TEST_OK(ax_model_make(loss, &options, m));
@@ -114,6 +117,7 @@ static void test_no_experts(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_many_calls), cmocka_unit_test(test_calls_of_calls), cmocka_unit_test(test_no_experts)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_many_calls), cmocka_unit_test(test_calls_of_calls),
+                                     cmocka_unit_test(test_no_experts)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

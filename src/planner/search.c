@@ -175,9 +175,9 @@ static bool fits_anything(const ax_planner *p) {
   return p->is_view && isfinite(ax_ahead_best(p));
 }
 
-/* Keeps it with each checkpoint policy; one that keeps less is tried if one that keeps more needs microbatches, or does not fit, as long as
-   there is time. Where what is held alone does not fit, no policy is of use; what comes nearest is only of interest where nothing else
-   fits. */
+/* Keeps it with each checkpoint policy; one that keeps less is tried if one that keeps more needs microbatches, or does not fit,
+   as long as there is time. Where what is held alone does not fit, no policy is of use; what comes nearest is only of interest
+   where nothing else fits. */
 static ax_status try_policies(ax_planner *p, ax_candidate *c) {
   for (int saved = 0; saved < AX_CHECKPOINT_POLICY_COUNT; saved++) {
     bool fits;
@@ -353,8 +353,9 @@ void ax_candidate_tidy(const ax_planner *p, ax_candidate *c) {
   ax_arrangement_name_axes(&c->layout, &p->model, &p->families, &c->mesh);
 }
 
-/* The best of the first `count`, of those that gather or of the others, that is not done (NULL: none is). Of several that are named
-   alike one is improved, since they would mostly come to the same; on a mesh that is given all are named alike. AX_NONE: there is none. */
+/* The best of the first `count`, of those that gather or of the others, that is not done (NULL: none is). Of several that are
+   named alike one is improved, since they would mostly come to the same; on a mesh that is given all are named alike. AX_NONE:
+   there is none. */
 static uint32_t next_best(const ax_planner *p, const bool *done, uint32_t count, bool gathered) {
   uint32_t best = AX_NONE;
   for (uint32_t i = 0; i < count; i++) {
@@ -446,7 +447,8 @@ static double time_alone(const ax_planner *p) {
   return least;
 }
 
-/* Tries the steps that all devices do alike, and gives what time_alone says of them, before they are kept among what else is found. */
+/* Tries the steps that all devices do alike, and gives what time_alone says of them, before they are kept among what else is
+   found. */
 static ax_status try_uncut_apart(ax_planner *p, double *alone) {
   ax_candidate *others = p->found;
   const uint32_t count = p->found_count, capacity = p->found_capacity;
@@ -536,8 +538,8 @@ static ax_status give_way(const ax_planner *p, int which, way *way) {
   return AX_OK;
 }
 
-/* The samples cut over all devices: what is seldom far from good. It comes first, so that something is found however long a trial of a large
-   program takes. */
+/* The samples cut over all devices: what is seldom far from good. It comes first, so that something is found however long a trial
+   of a large program takes. */
 static ax_status try_samples_first(ax_planner *p, way *ways) {
   for (int offer = 1; offer >= 0; offer--) {
     ax_mesh mesh;

@@ -54,7 +54,8 @@ AX_MUST_USE ax_status ax_planner_begin(const ax_program *program, const ax_clust
                                        ax_planner *out);
 void ax_planner_end(ax_planner *planner);
 void ax_planner_forget_ways(ax_planner *planner); /* what was found of second axes, on so many devices */
-/* Says whether that share of its time is over, or a trial would go on behind its end, and notes that something is left out for it. */
+/* Says whether that share of its time is over, or a trial would go on behind its end, and notes that something is left out for
+   it. */
 bool ax_planner_is_late(ax_planner *planner, double share);
 
 /* A candidate with a layout of its own. */
@@ -97,14 +98,14 @@ AX_MUST_USE ax_status ax_planner_search_counts(ax_planner *planner, uint32_t mos
 double ax_planner_known_seconds(const ax_planner *planner);
 /* Searches on the mesh that the options give alone: p->settled as above; given.c. */
 AX_MUST_USE ax_status ax_planner_search_given(ax_planner *planner);
-/* The layout over a mesh of one stage whose axes are named by what they do: each cuts as its way of a second axis does. *shards: a bit for
-   each axis that cuts all parameters too, which is not in the layout yet. AX_INVALID_ARGUMENT: a name that says nothing of the kind, or
-   there is nothing that the axis would cut; given.c. */
+/* The layout over a mesh of one stage whose axes are named by what they do: each cuts as its way of a second axis does. *shards:
+   a bit for each axis that cuts all parameters too, which is not in the layout yet. AX_INVALID_ARGUMENT: a name that says nothing
+   of the kind, or there is nothing that the axis would cut; given.c. */
 AX_MUST_USE ax_status ax_planner_lay_named(ax_planner *planner, const ax_mesh *mesh, ax_arrangement *out, uint32_t *shards);
 /* Moves the best `most` of what is found to what is settled, timed as ax_simulate does; counts.c. */
 AX_MUST_USE ax_status ax_planner_settle(ax_planner *planner, uint32_t most);
-/* Tries a mesh with a layout, for each way to share what is held along the axes of samples, and keeps what is best. shards: a bit for each
-   axis that cuts all parameters that it does not cut yet; then they are not shared once more. search.c. */
+/* Tries a mesh with a layout, for each way to share what is held along the axes of samples, and keeps what is best. shards: a bit
+   for each axis that cuts all parameters that it does not cut yet; then they are not shared once more. search.c. */
 AX_MUST_USE ax_status ax_planner_try_sharings(ax_planner *planner, const ax_mesh *mesh, const ax_arrangement *layout,
                                               uint32_t shards);
 /* Improves the best of what is found, of those that gather and of the others; search.c. */
@@ -121,8 +122,8 @@ AX_MUST_USE ax_status ax_planner_merge_ways(const ax_planner *planner, const ax_
 AX_MUST_USE ax_status ax_planner_time_pipeline(ax_planner *planner, ax_candidate *candidate);
 /* Candidates of several: pipelines.c. */
 AX_MUST_USE ax_status ax_planner_search_pipelines(ax_planner *planner);
-/* Candidates of so many stages over that mesh of a stage alone, each schedule, policy and number of microbatches. AX_INVALID_ARGUMENT: it
-   has other axes than data, expert, sequence and model in this order; nothing is possible over it. */
+/* Candidates of so many stages over that mesh of a stage alone, each schedule, policy and number of microbatches.
+   AX_INVALID_ARGUMENT: it has other axes than data, expert, sequence and model in this order; nothing is possible over it. */
 AX_MUST_USE ax_status ax_planner_search_pipeline(ax_planner *planner, int64_t stages, const ax_mesh *mesh);
 /* The axes of a stage of a pipeline, and their order: AX_INVALID_ARGUMENT. */
 AX_MUST_USE ax_status ax_stage_check_axes(const ax_mesh *mesh);

@@ -308,9 +308,9 @@ static ax_status carry_chain(ax_sim_engine *e, uint32_t chain) {
   return AX_OK;
 }
 
-/* All that was sent at this instant goes over its links. On a torus it goes chain by chain: where members are a part of a ring, the chains that
-   go round it either way cross. Were their messages to share a link, both would be through late, and with a byte more, which keeps them
-   apart, a collective would take less time. */
+/* All that was sent at this instant goes over its links. On a torus it goes chain by chain: where members are a part of a ring,
+   the chains that go round it either way cross. Were their messages to share a link, both would be through late, and with a byte
+   more, which keeps them apart, a collective would take less time. */
 static ax_status carry(ax_sim_engine *e) {
   uint32_t chains = 0;
   for (uint32_t i = 0; i < e->batch_count; i++) chains = e->batch[i].chain >= chains ? e->batch[i].chain + 1 : chains;

@@ -197,7 +197,8 @@ static void too_many_messages_are_refused(void **state) {
   tear_down(&b);
 }
 
-/* Whoever compares runs gives the best so far as a limit: what is faster is gone through as without one, and nothing else to its end. */
+/* Whoever compares runs gives the best so far as a limit: what is faster is gone through as without one, and nothing else to its
+   end. */
 static void a_slower_run_ends_early(void **state) {
   (void)state;
   bench b;

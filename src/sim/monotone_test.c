@@ -54,8 +54,9 @@ static AX_BODY(whole) {
   ax_shard_map_unchecked(&c->mesh, both, AX_CLOSURE(on_device, 1, 1, (void *)c), in, out);
 }
 
-/* Seconds of a program that is the collective alone, of so many floats a device. Where devices share a memory a small result is copied to a place
-   for each of them, and a large one is not, in runs too (plan/lower.c): there they are those of the collective. */
+/* Seconds of a program that is the collective alone, of so many floats a device. Where devices share a memory a small result is
+   copied to a place for each of them, and a large one is not, in runs too (plan/lower.c): there they are those of the collective.
+   */
 static double seconds(const collective *c, const ax_cluster *machine, int64_t elems, char *ops, size_t bytes) {
   ax_program *program;
   ax_lowered *lowered;
@@ -89,8 +90,8 @@ static int64_t size_of(int number) {
                                      : power + power * part / of_each_power + part % 2;
 }
 
-/* How much less more bytes may take. Where members are a part of a torus, chains that go round cross on its links, and by which comes first
-   there a few bytes can make a difference of this part. */
+/* How much less more bytes may take. Where members are a part of a torus, chains that go round cross on its links, and by which
+   comes first there a few bytes can make a difference of this part. */
 static double slack_of(const ax_cluster *machine) {
   return machine->topology == AX_TOPOLOGY_TORUS && machine->rank > 0 ? 0.02 : 1e-9;
 }
