@@ -38,6 +38,8 @@ typedef struct touch {
 
 typedef struct fuser {
   ax_plan *plan;
+  const ax_op *const *only; /* the lists of the blocks that are fused; NULL: all are */
+  uint32_t only_count;
   uint32_t *reads; /* by allocation: see ax_plan_count */
   uint32_t *writes;
   uint32_t change; /* what counting adds */
@@ -764,10 +766,17 @@ static void note_read(void *context, uint32_t buffer, bool writes) {
   if (!writes) f->last_read[allocation_of(f, buffer)] = f->noting;
 }
 
+static bool is_wanted(const fuser *f, const ax_block *block) {
+  for (uint32_t i = 0; i < f->only_count; i++)
+    if (f->only[i] == block->ops) return true;
+  return f->only == NULL;
+}
+
 static ax_status fuse_block(void *context, ax_block *block, bool is_body) {
   fuser *f = context;
   ax_status status = AX_OK;
   (void)is_body;
+  if (!is_wanted(f, block)) return AX_OK;
   f->block = block;
   uint32_t count = block->count;
   f->pooled = ax_calloc(count, sizeof f->pooled[0]);
@@ -804,9 +813,11 @@ static ax_status make_tables(fuser *f, ax_arena *tables) {
   return find_numbers(f);
 }
 
-ax_status ax_plan_fuse(ax_plan *plan) {
+ax_status ax_plan_fuse(ax_plan *plan) { return ax_plan_fuse_again(plan, NULL, 0); }
+
+ax_status ax_plan_fuse_again(ax_plan *plan, const ax_op *const *lists, uint32_t count) {
   ax_arena tables = {0};
-  fuser f = {.plan = plan};
+  fuser f = {.plan = plan, .only = lists, .only_count = count};
   ax_status status = make_tables(&f, &tables);
   if (status == AX_OK) status = ax_blocks_visit(&plan->block, fuse_block, &f);
   ax_free(f.touches);

@@ -21,6 +21,7 @@
 #include "plan/passes.h"
 
 enum { most_ops = 16, most_allocations = 48, most_temporaries = 1 << 18 };
+enum { reach = 1024 }; /* operations before a loop that are looked at */
 
 typedef enum role { READ, COUNTER, TEMPORARY, ROWS } role;
 
@@ -40,7 +41,8 @@ typedef struct mapper {
   ax_plan *plan;
   uint32_t *reads, *writes; /* ax_plan_count's; of what there was when the pass began */
   uint32_t counted;
-  bool changed;
+  const ax_op **changed; /* the lists of the blocks that were, to be fused again */
+  uint32_t changed_count, changed_capacity;
   /* of the loop at hand: */
   const ax_block *around;
   uint32_t at;
@@ -75,9 +77,11 @@ static void count_one(void *context, uint32_t buffer, bool writes) {
 
 /* --- Roles --- */
 
+static uint32_t first_looked_at(const mapper *m) { return m->at > reach ? m->at - reach : 0; }
+
 /* The constant that the allocation begins the loop with, if it is one. */
 static bool begins_with(const mapper *m, uint32_t allocation, int64_t *first) {
-  for (uint32_t i = m->at; i-- > 0;) {
+  for (uint32_t i = m->at, last = first_looked_at(m); i-- > last;) {
     const ax_op *op = &m->around->ops[i];
     if (op->kind != AX_OP_KERNEL) continue;
     for (uint32_t s = 0; s < op->kernel.kernel->store_count; s++) {
@@ -207,7 +211,7 @@ static bool counted_before(const mapper *m, const ax_buffer *view, ax_step_slot 
   const int64_t bytes = (int64_t)ax_dtype_bytes(view->type.dtype), from = view->offset / bytes, each = view->step / bytes;
   ax_affine number;
   if (m->writes[view->allocation] != 1 || view->type.rank != 0 || view->type.dtype != buffer_of(m, view->allocation)->type.dtype) return false;
-  for (uint32_t i = m->at; i-- > 0;) {
+  for (uint32_t i = m->at, last = first_looked_at(m); i-- > last;) {
     const ax_op *op = &m->around->ops[i];
     if (op->kind != AX_OP_KERNEL || op->kernel.kernel->rank != 1) continue;
     for (uint32_t s = 0; s < op->kernel.kernel->store_count; s++) {
@@ -376,35 +380,55 @@ static ax_status map_loop(mapper *m, bool *possible) {
   return AX_OK;
 }
 
-/* The operations that were made, in the place of the loop. */
-static ax_status put(mapper *m, ax_block *block, uint32_t at) {
-  const uint32_t more = m->made_count - 1;
-  ax_op *ops = ax_arena_alloc(&m->plan->arena, (block->count + more) * sizeof ops[0]);
-  if (ops == NULL) return ax_out_of_memory((block->count + more) * sizeof ops[0]);
-  memcpy(ops, block->ops, at * sizeof ops[0]);
-  memcpy(&ops[at], m->made, m->made_count * sizeof ops[0]);
-  memcpy(&ops[at + m->made_count], &block->ops[at + 1], (block->count - at - 1) * sizeof ops[0]);
+typedef struct in_place { /* of an operation of a block: those that take its place; ops NULL: it stays */
+  ax_op *ops;
+  uint32_t count;
+} in_place;
+
+static ax_status keep_made(mapper *m, uint32_t block_count, in_place **all) {
+  if (*all == NULL) *all = ax_calloc(block_count, sizeof (*all)[0]);
+  if (*all == NULL) return ax_out_of_memory(block_count * sizeof (*all)[0]);
+  in_place *made = &(*all)[m->at];
+  made->count = m->made_count;
+  made->ops = ax_arena_copy(&m->plan->arena, m->made, m->made_count * sizeof m->made[0]);
+  return made->ops != NULL ? AX_OK : ax_out_of_memory(m->made_count * sizeof m->made[0]);
+}
+
+/* Puts what was made in the places of loops. */
+static ax_status put(mapper *m, ax_block *block, const in_place *made) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < block->count; i++) count += made[i].ops != NULL ? made[i].count : 1;
+  ax_op *ops = ax_arena_alloc(&m->plan->arena, count * sizeof ops[0]), *next = ops;
+  if (ops == NULL) return ax_out_of_memory(count * sizeof ops[0]);
+  for (uint32_t i = 0; i < block->count; i++) {
+    if (made[i].ops != NULL) memcpy(next, made[i].ops, made[i].count * sizeof ops[0]);
+    else *next = block->ops[i];
+    next += made[i].ops != NULL ? made[i].count : 1;
+  }
   block->ops = ops;
-  block->count = block->capacity = block->count + more;
-  m->changed = true;
+  block->count = block->capacity = count;
+  AX_TRY(ax_grow(&m->changed, sizeof m->changed[0], m->changed_count, 1, &m->changed_capacity));
+  m->changed[m->changed_count++] = ops;
   return AX_OK;
 }
 
 static ax_status map_block(void *context, ax_block *block, bool is_body) {
   mapper *m = context;
+  in_place *made = NULL;
+  ax_status status = AX_OK;
   (void)is_body;
-  for (uint32_t i = 0; i < block->count; i++) {
-    bool possible;
+  for (uint32_t i = 0; i < block->count && status == AX_OK; i++) {
+    bool possible = false;
     if (!may_map(&block->ops[i])) continue;
     m->around = block;
     m->at = i;
     m->loop = &block->ops[i];
-    AX_TRY(map_loop(m, &possible));
-    if (!possible) continue;
-    AX_TRY(put(m, block, i));
-    i += m->made_count - 1;
+    status = map_loop(m, &possible);
+    if (status == AX_OK && possible) status = keep_made(m, block->count, &made);
   }
-  return AX_OK;
+  if (status == AX_OK && made != NULL) status = put(m, block, made);
+  ax_free(made);
+  return status;
 }
 
 ax_status ax_plan_maps(ax_plan *plan) {
@@ -419,7 +443,8 @@ ax_status ax_plan_maps(ax_plan *plan) {
     ax_plan_count(plan, m->reads, m->writes);
     status = ax_blocks_visit(&plan->block, map_block, m);
   }
-  if (status == AX_OK && m->changed) status = ax_plan_fuse(plan);
+  if (status == AX_OK && m->changed_count > 0) status = ax_plan_fuse_again(plan, m->changed, m->changed_count);
+  ax_free(m->changed);
   ax_arena_deinit(&tables);
   return status;
 }
