@@ -16,7 +16,7 @@
    Memory. An array's elements do not change as long as a live reference can read them. Arrays own their memory, or keep the memory
    that was lent by ax_array_from_parts; memory that nothing needs goes to the runtime's pool, and to the system by ax_runtime_trim
    or with the runtime.
-   A run holds its arguments and its executable until it is over, so the caller may release its references as soon as the call
+   A run holds its arguments and its executable while it goes on, so the caller may release its references as soon as the call
    returns. A callback of the run, or a thread that the callback waits for, may release them even during the call.
 
    Arguments that no result and no effect depends on are not looked at but for their type: they are not laid out, not waited for and

@@ -33,7 +33,7 @@ struct ax_pending {
   uint32_t missing; /* number of things it waits for; one more while it is set up. Guarded by the order lock, as are dependents */
   dependent *dependents;
   listener *listeners; /* guarded likewise */
-  /* until it is over: */
+  /* until it is over; arguments and results are released just before: */
   ax_run_call call;     /* its arguments and results retained, its lists here */
   uint32_t place;       /* where it is counted as a call of its executable */
   dependent *waits; /* by argument: the list entry by which it waits */

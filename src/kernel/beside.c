@@ -117,6 +117,7 @@ static bool is_computing(const ax_program *program, const ax_eqn *eqn) {
 typedef struct facts { /* of a body, with the programs in it */
   bool computes_only;
   bool asks, until; /* has a view that may leave what it is of, or copies; has a loop whose end the data decides */
+  uint64_t equations; /* those of a program in it once for each call */
   bool reduces;     /* an operation makes fewer elements than it is given */
   double product; /* multiplications of the largest product */
   double moved; /* bytes that its copies move, of all of them together */
@@ -169,6 +170,7 @@ static const facts *facts_of(ax_ranges *ranges, const ax_program *program) {
     if (product > f->product) f->product = product;
     f->until = f->until || program->eqns[e].prim->runs == AX_RUNS_UNTIL;
     f->reduces = f->reduces || makes_fewer(program, &program->eqns[e]);
+    f->equations++;
     f->bytes += bytes_made(program, &program->eqns[e]);
     for (uint32_t k = 0; (nested = ax_eqn_program(&program->eqns[e], k)) != NULL; k++) {
       const facts *of = facts_of(ranges, nested);
@@ -177,6 +179,7 @@ static const facts *facts_of(ax_ranges *ranges, const ax_program *program) {
       f->asks = f->asks || of->asks;
       f->until = f->until || of->until;
       f->reduces = f->reduces || of->reduces;
+      f->equations = f->equations + of->equations < UINT32_MAX ? f->equations + of->equations : UINT32_MAX;
       f->accesses = f->accesses || of->accesses;
       f->moved += of->moved;
       if (of->product > f->product) f->product = of->product;
@@ -376,6 +379,7 @@ ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t 
   out->asks = known->asks;
   out->product = known->product;
   out->reduces = known->reduces;
+  out->equations = known->equations;
   out->copies_more = copies_more(p, in_count, out) || known->moved > most_moved || body.handed_on ||
                      touches_more(p, in, in_count, known->bytes + known->moved + known->accessed);
   if (!out->computes_only || !aliases_agree(p, in_count, out)) return AX_OK;

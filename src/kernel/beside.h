@@ -20,6 +20,7 @@ typedef struct ax_beside {
   bool computes_only;    /* each point: it waits for no other core, and it stores to results and scratch */
   bool asks;             /* a run alone shows whether its views are there, or its copies, which are its own, arrive before they are waited for */
   double product;        /* multiplications of the largest product of a point */
+  uint64_t equations;    /* of a point, with those of the programs in its body */
   bool reduces;          /* an operation of a point makes fewer elements than it is given */
   bool copies_more;      /* blocks that are not chosen in order would be copied, and are large beside all else */
   double bytes;          /* of all values that a point computes, as if none took another's place; 0 of a kernel that has several cores */

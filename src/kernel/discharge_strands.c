@@ -168,7 +168,7 @@ static void find_sticking(strands *s) {
   const ax_discharged *k = s->k;
   if (!ax_discharges_once(k) || !k->beside.reduces || k->beside.product > 0) return;
   for (uint32_t i = 0; i < s->count && s->sticking < most_sticking; i++)
-    if (s->size[i] > 1 && sticks_out(k, s->dims[i]) && k->params->bodies.v[0]->eqn_count << s->sticking <= most_equations)
+    if (s->size[i] > 1 && sticks_out(k, s->dims[i]) && k->beside.equations << s->sticking <= most_equations)
       s->sticks[s->sticking++] = i;
 }
 

@@ -230,7 +230,7 @@ static bool kernel_reads(const fuser *f, const ax_op *op, uint32_t allocation) {
   return false;
 }
 
-/* The store makes every element of its array, in whatever order. */
+/* The store makes every element of its array, once, in whatever order of the kernel's dimensions (ax_kernel_makes: in theirs). */
 static bool makes_all(const ax_loop_kernel *kernel, const ax_store *store) {
   const ax_slot *array = &kernel->slots[store->slot];
   bool seen[AX_MAX_RANK + AX_MAX_RANK] = {false};

@@ -163,7 +163,7 @@ static bool holds_all(ax_dtype dtype, const ax_loop_kernel *kernel, const ax_aff
   return most <= INT32_MAX && least >= (has_sign ? -INT32_MAX : 0);
 }
 
-static bool is_constant(const ax_loop_kernel *kernel, const ax_affine *number) {
+static bool is_fixed(const ax_loop_kernel *kernel, const ax_affine *number) {
   for (uint32_t d = 0; d < kernel->rank; d++)
     if (number->coef[d] != 0) return false;
   return true;
@@ -174,8 +174,8 @@ static bool combine(const ax_loop_kernel *kernel, ax_scalar op, const ax_affine 
   ax_affine number = *other;
   int64_t times = op == AX_SCALAR_SUB ? -1 : 1;
   if (op == AX_SCALAR_MUL) {
-    const bool first = is_constant(kernel, out);
-    if (!first && !is_constant(kernel, other)) return false;
+    const bool first = is_fixed(kernel, out);
+    if (!first && !is_fixed(kernel, other)) return false;
     times = first ? out->offset : other->offset;
     if (!first) number = *out;
     *out = (ax_affine){0};

@@ -205,7 +205,7 @@ static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_position 
 }
 
 /* An affine number in terms of `to`, as a node of the dtype. */
-static ax_ex node_of(copier *c, const ax_affine *number, ax_dtype dtype) {
+static ax_ex affine_node(copier *c, const ax_affine *number, ax_dtype dtype) {
   ax_loop_kernel *to = c->to->kernel;
   ax_ex sum = ax_kernel_const(to, AX_S64, number->offset);
   for (uint32_t k = 0; k < to->rank; k++) {
@@ -222,10 +222,10 @@ static ax_ex node_of(copier *c, const ax_affine *number, ax_dtype dtype) {
 static ax_ex number_by_digits(copier *c, ax_ex node) {
   ax_affine number, there;
   if (!ax_affine_node(c->from->kernel, node, &number)) c->failed = true;
-  return !c->failed && address_by_digits(c, &number, &there) ? node_of(c, &there, c->from->kernel->exprs[node].dtype) : AX_NONE;
+  return !c->failed && address_by_digits(c, &number, &there) ? affine_node(c, &there, c->from->kernel->exprs[node].dtype) : AX_NONE;
 }
 
-/* The node is computed of an index that is not told apart from others. */
+/* The node is computed of an index that is not told apart from others. Guards, which are arguments of loads too, always have a node. */
 static bool is_of_digits(const copier *c, const ax_expr *expr) {
   if (c->digits == NULL) return false;
   for (int k = 0; k < 3; k++)

@@ -127,7 +127,7 @@ static bool adds_to(mapper *m, uint32_t op, ax_ex node, uint32_t counter, uint32
 }
 
 /* The body adds the same to the scalar each time, and nobody reads it after. */
-static bool is_counter(mapper *m, touched *t) {
+static bool counts_steps(mapper *m, touched *t) {
   enum { deepest = 4 };
   const ax_buffer *b = buffer_of(m, t->allocation);
   if (b->type.rank != 0 || t->writes != 1 || m->writes[t->allocation] != 2 || m->reads[t->allocation] != t->reads) return false;
@@ -146,7 +146,7 @@ static bool is_all(const mapper *m, uint32_t buffer) {
          buffer_of(m, buffer)->type.dtype == buffer_of(m, buffer_of(m, buffer)->allocation)->type.dtype;
 }
 
-/* The store makes every element of its array, once. */
+/* The store makes every element of its array, once, in the order of the kernel's dimensions; a reduction may. */
 static bool fills(const ax_loop_kernel *kernel, const ax_store *store) {
   const ax_slot *array = &kernel->slots[store->slot];
   const uint32_t rank = kernel->running || store->reduce == AX_SCALAR_NONE ? kernel->rank : kernel->rank - kernel->reduce_rank;
@@ -183,6 +183,21 @@ static bool is_temporary(const mapper *m, const touched *t) {
   return is_filled_first(m, t->allocation);
 }
 
+/* Bytes that a step of the loop stores to the allocation. */
+static int64_t stored_bytes(const mapper *m, uint32_t allocation) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < m->loop->loop.body.count; i++) {
+    const ax_bound *k = &m->loop->loop.body.ops[i].kernel;
+    for (uint32_t s = 0; s < k->kernel->store_count; s++) {
+      const ax_store *store = &k->kernel->stores[s];
+      const uint32_t rank = k->kernel->rank - (store->reduce != AX_SCALAR_NONE && !k->kernel->running ? k->kernel->reduce_rank : 0);
+      if (buffer_of(m, k->buffers[store->slot])->allocation != allocation) continue;
+      bytes += ax_dims_elems(rank, k->kernel->dims) * (int64_t)ax_dtype_bytes(k->kernel->slots[store->slot].dtype);
+    }
+  }
+  return bytes;
+}
+
 /* Finds what each allocation is to the loop. False: the loop carries something, or holds much. */
 static bool find_roles(mapper *m) {
   int64_t temporaries = 0, rows = 0;
@@ -190,18 +205,13 @@ static bool find_roles(mapper *m) {
     touched *t = &m->all[i];
     const int64_t bytes = ax_buffer_bytes(buffer_of(m, t->allocation));
     if (t->allocation >= m->counted) return false; /* made by this pass, in a loop inside: its touches were not counted */
-    if (t->writes == 0)
-      t->role = READ;
-    else if (is_counter(m, t))
-      t->role = COUNTER, t->known = true;
-    else if (is_temporary(m, t))
-      t->role = TEMPORARY, temporaries += bytes;
-    else if (buffer_of(m, t->allocation)->kind == AX_BUFFER_TEMP)
-      t->role = ROWS, rows += bytes;
-    else
-      return false;
+    if (t->writes == 0) t->role = READ;
+    else if (counts_steps(m, t)) t->role = COUNTER, t->known = true;
+    else if (is_temporary(m, t)) t->role = TEMPORARY, temporaries += bytes;
+    else if (buffer_of(m, t->allocation)->kind == AX_BUFFER_TEMP) t->role = ROWS, rows += stored_bytes(m, t->allocation);
+    else return false;
   }
-  return temporaries == 0 || temporaries <= (most_temporaries + 2 * rows) / m->loop->loop.trips;
+  return temporaries == 0 || temporaries <= most_temporaries / m->loop->loop.trips + 2 * rows;
 }
 
 /* --- Slots --- */
@@ -217,7 +227,7 @@ static bool counted_before(const mapper *m, const ax_buffer *view, ax_step_slot 
     for (uint32_t s = 0; s < op->kernel.kernel->store_count; s++) {
       const ax_store *store = &op->kernel.kernel->stores[s];
       if (buffer_of(m, op->kernel.buffers[store->slot])->allocation != view->allocation) continue;
-      if (!fills(op->kernel.kernel, store) || !ax_affine_node(op->kernel.kernel, store->expr, &number)) return false;
+      if (!is_all(m, op->kernel.buffers[store->slot]) || !fills(op->kernel.kernel, store) || !ax_affine_node(op->kernel.kernel, store->expr, &number)) return false;
       *out = (ax_step_slot){.use = AX_STEP_NUMBER, .first = number.offset + number.coef[0] * from, .each = number.coef[0] * each};
       return true;
     }
@@ -285,7 +295,8 @@ static void note_rows(mapper *m, const ax_bound *made, uint32_t slot, const ax_p
   const bool first = !t->seen;
   if (first) t->seen = true, t->like = made->buffers[slot];
   const ax_buffer *like = buffer_of(m, t->like);
-  const bool alike = ax_same_shape(&like->type, &b->type) && like->offset == b->offset && like->type.dtype == b->type.dtype;
+  const bool alike = ax_same_shape(&like->type, &b->type) && like->type.dtype == b->type.dtype && like->offset == b->offset &&
+                     like->loop == b->loop && like->step == b->step;
   for (uint32_t d = 0; d < like->type.rank; d++) {
     const bool own = alike && at[d].dim == 0 && at[d].coef != 0 && at[d].dynamic == AX_NONE;
     t->own[d] = own && (first || (t->own[d] && t->each[d] == at[d].coef));
@@ -369,6 +380,7 @@ static bool may_map(const ax_op *op) {
 /* Makes the operations over all steps. *possible: there are such. */
 static ax_status map_loop(mapper *m, bool *possible) {
   const ax_block *body = &m->loop->loop.body;
+  const uint32_t buffers = m->plan->buffer_count;
   m->count = m->made_count = 0;
   m->too_many = false;
   for (uint32_t i = 0; i < body->count; i++) ax_op_visit(&body->ops[i], count_one, m);
@@ -377,6 +389,7 @@ static ax_status map_loop(mapper *m, bool *possible) {
   for (uint32_t i = 0; i < m->count && *possible; i++)
     if (m->all[i].role == ROWS) *possible = m->all[i].seen && has_own_rows(m, &m->all[i]);
   *possible = *possible && !m->too_many && m->made_count > 0;
+  if (!*possible) m->plan->buffer_count = buffers; /* nothing has those that were added */
   return AX_OK;
 }
 
