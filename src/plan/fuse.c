@@ -825,6 +825,6 @@ ax_status ax_plan_fuse_again(ax_plan *plan, const ax_op *const *lists, uint32_t 
   ax_free(f.next_view);
   ax_kernel_pool_deinit(&f.pool);
   ax_arena_deinit(&tables);
-  if (status == AX_OK) ax_arena_deinit(&plan->drafts);
+  if (status == AX_OK && lists == NULL) ax_arena_deinit(&plan->drafts); /* no kernel lies there any more */
   return status;
 }
