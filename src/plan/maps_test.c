@@ -96,7 +96,7 @@ static void expect_loops(ax_fn function, const ax_type *in, uint32_t in_count, u
   ax_program *program;
   ax_plan *plan;
   TEST_OK((ax_trace)(function, in_count, in, &program));
-  TEST_OK(ax_plan_create(ax_program_retain(program), NULL, NULL, NULL, &plan));
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
   TEST_OK(ax_plan_optimise(plan, "maps", NULL));
   assert_int_equal(loops_in(&plan->block), loops);
   ax_plan_destroy(plan);
