@@ -379,7 +379,9 @@ expect 1 "error: --batch: there is no input 'z'" plan net.axle --train --batch z
 expect 1 'error: planner: 4 layers on 3 stages' plan net.axle --train --batch x,y --samples 16 --mesh pipe=3,data=1,model=1
 # A mesh is given by the names that the table has, in any order; of a stage of a pipeline in one order.
 expect 1 'error: planner: the axis "a" does not say what it does: axes are called data ' plan net.axle --train --batch x,y --samples 16 --mesh a=2,b=1,c=1
-expect 0 '^ 1  model=2,data=2 ' plan net.axle --train --batch x,y --samples 16 --mesh model=2,data=2
+model=model # where AXLE_HOSTILE is, kernels are others, and an axis does better that cuts nothing
+grep -q '^AXLE_HOSTILE:BOOL=ON' "$(dirname "$AXLE")/CMakeCache.txt" 2>/dev/null && model=same
+expect 0 "^ 1  $model=2,data=2 " plan net.axle --train --batch x,y --samples 16 --mesh model=2,data=2
 expect 0 '^ 1  same=2,data=2 ' plan net.axle --train --batch x,y --samples 16 --mesh same=2,data=2
 expect 0 '^ 1  pipe=2,data=2,model=1 ' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=2,model=1
 expect 1 'error: planner: .* in this order, and not (data=2, model=2, expert=2)' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=2,model=2,expert=2

@@ -106,7 +106,7 @@ bool ax_arrangement_fit(ax_arrangement *layout, const ax_model *m, const ax_fami
       continue;
     }
     const int64_t cut = parts(&layout->batch, mesh, dim, a + 1);
-    if (dim == 0 && m->samples % (cut * microbatches) != 0) return false;
+    if (dim == 0 && (m->samples % microbatches != 0 || m->samples / microbatches % cut != 0)) return false;
     for (uint32_t b = 0; dim > 0 && b < m->batch_count; b++) {
       const ax_type *sample = &m->program->types[m->batch[b]];
       if (dim <= (int)sample->rank && sample->dims[dim - 1] % cut != 0) return false;
