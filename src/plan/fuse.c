@@ -190,21 +190,16 @@ static ax_status suspect_writers(fuser *f, const uint32_t *buffers, uint32_t cou
   return AX_OK;
 }
 
-/* Drops the stores of a kernel operation to allocations that are not read; if none is left, drops the operation. */
-static ax_status drop_dead_stores(fuser *f, uint32_t position) {
-  ax_op *op = &f->block->ops[position];
-  bool dropped[AX_MAX_SLOTS] = {false};
-  uint32_t buffers[AX_MAX_SLOTS], count = 0, slots;
-  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->kernel.kernel->store_count > AX_MAX_SLOTS) return AX_OK;
-  for (uint32_t i = 0; i < op->kernel.kernel->store_count; i++) {
-    uint32_t allocation = allocation_of(f, op->kernel.buffers[op->kernel.kernel->stores[i].slot]);
-    dropped[i] = is_unread(f, allocation);
-    count += dropped[i];
-  }
-  if (count == 0) return AX_OK;
-  slots = op->kernel.kernel->slot_count;
+/* Drops some stores of the kernel operation at `position`, by store; if none is left, the operation. Who wrote what they alone need is
+   suspected. */
+static ax_status drop_stores(fuser *f, uint32_t position, const bool *dropped) {
+  const ax_op *op = &f->block->ops[position];
+  const uint32_t slots = op->kernel.kernel->slot_count;
+  uint32_t buffers[AX_MAX_SLOTS];
+  bool all = true;
+  for (uint32_t i = 0; i < op->kernel.kernel->store_count; i++) all = all && dropped[i];
   memcpy(buffers, op->kernel.buffers, slots * sizeof buffers[0]);
-  if (count == op->kernel.kernel->store_count) {
+  if (all) {
     take_out(f, position);
   } else {
     ax_rewritten left;
@@ -215,6 +210,18 @@ static ax_status drop_dead_stores(fuser *f, uint32_t position) {
   return suspect_writers(f, buffers, slots);
 }
 
+/* Drops the stores of a kernel operation to allocations that are not read. */
+static ax_status drop_dead_stores(fuser *f, uint32_t position) {
+  const ax_op *op = &f->block->ops[position];
+  bool dropped[AX_MAX_SLOTS] = {false}, any = false;
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->kernel.kernel->store_count > AX_MAX_SLOTS) return AX_OK;
+  for (uint32_t i = 0; i < op->kernel.kernel->store_count; i++) {
+    dropped[i] = is_unread(f, allocation_of(f, op->kernel.buffers[op->kernel.kernel->stores[i].slot]));
+    any = any || dropped[i];
+  }
+  return any ? drop_stores(f, position, dropped) : AX_OK;
+}
+
 /* Drops the operation at `position` if it is dead, and all operations that are dead then. */
 static ax_status drop_dead(fuser *f, uint32_t position) {
   AX_TRY(suspect(f, position));
@@ -222,12 +229,14 @@ static ax_status drop_dead(fuser *f, uint32_t position) {
   return AX_OK;
 }
 
-static bool kernel_reads(const fuser *f, const ax_op *op, uint32_t allocation) {
+/* How often the kernel operation loads from the allocation. */
+static uint32_t loads_from(const fuser *f, const ax_op *op, uint32_t allocation) {
+  uint32_t loads = 0;
   for (uint32_t i = 0; i < op->kernel.kernel->expr_count; i++) {
     const ax_expr *expr = &op->kernel.kernel->exprs[i];
-    if (expr->op == AX_LEAF_LOAD && allocation_of(f, op->kernel.buffers[expr->slot]) == allocation) return true;
+    loads += expr->op == AX_LEAF_LOAD && allocation_of(f, op->kernel.buffers[expr->slot]) == allocation;
   }
-  return false;
+  return loads;
 }
 
 /* The store makes every element of its array, once, in whatever order of the kernel's dimensions (ax_kernel_makes: in theirs). */
@@ -246,24 +255,13 @@ static bool makes_all(const ax_loop_kernel *kernel, const ax_store *store) {
   return true;
 }
 
-/* Drops the stores to an allocation of the kernel at `position`, which goes if it has no others. */
-static ax_status drop_stores(fuser *f, uint32_t position, uint32_t allocation) {
+static ax_status drop_stores_to(fuser *f, uint32_t position, uint32_t allocation) {
   const ax_op *op = &f->block->ops[position];
-  const ax_loop_kernel *kernel = op->kernel.kernel;
   bool dropped[AX_MAX_SLOTS];
-  uint32_t kept = 0;
-  ax_rewritten left;
-  if (kernel->store_count > AX_MAX_SLOTS) return AX_OK;
-  for (uint32_t i = 0; i < kernel->store_count; i++) {
-    dropped[i] = allocation_of(f, op->kernel.buffers[kernel->stores[i].slot]) == allocation;
-    kept += !dropped[i];
-  }
-  if (kept == 0) {
-    take_out(f, position);
-    return AX_OK;
-  }
-  AX_TRY(ax_pool_prune(&f->pool, &op->kernel, dropped, &left));
-  return left.pooled != NULL ? replace(f, position, &left) : AX_OK;
+  if (op->kernel.kernel->store_count > AX_MAX_SLOTS) return AX_OK;
+  for (uint32_t i = 0; i < op->kernel.kernel->store_count; i++)
+    dropped[i] = allocation_of(f, op->kernel.buffers[op->kernel.kernel->stores[i].slot]) == allocation;
+  return drop_stores(f, position, dropped);
 }
 
 /* Drops what the last kernel before stored to where the kernel at `at` stores everything, if nobody looked between. */
@@ -276,7 +274,7 @@ static ax_status drop_overwritten(fuser *f, uint32_t at) {
     const ax_op *old = before != AX_NONE ? &f->block->ops[before] : NULL;
     if (old == NULL || old->kind != AX_OP_KERNEL || ax_op_is_ordered(old) || (read != AX_NONE && read >= before)) continue;
     if (old->axes != op->axes || f->plan->buffers[allocation].kind != AX_BUFFER_TEMP || !ax_is_whole(f->plan, buffer)) continue;
-    if (makes_all(op->kernel.kernel, store) && !kernel_reads(f, op, allocation)) AX_TRY(drop_stores(f, before, allocation));
+    if (makes_all(op->kernel.kernel, store) && loads_from(f, op, allocation) == 0) AX_TRY(drop_stores_to(f, before, allocation));
   }
   return AX_OK;
 }
@@ -316,10 +314,7 @@ static bool makes_for_one(const fuser *f, const ax_op *producer, const ax_op *co
   if (from->expr_count + into->expr_count > AX_MOST_EXPRS || from->slot_count + into->slot_count > AX_MOST_SLOTS) return false; /* all or none */
   for (uint32_t i = 0; i < from->store_count; i++) {
     const uint32_t made = allocation_of(f, producer->kernel.buffers[from->stores[i].slot]);
-    uint32_t loads = 0;
-    for (uint32_t e = 0; e < into->expr_count; e++)
-      loads += into->exprs[e].op == AX_LEAF_LOAD && allocation_of(f, consumer->kernel.buffers[into->exprs[e].slot]) == made;
-    if (!is_plain(f, made) || loads != f->reads[made]) return false;
+    if (!is_plain(f, made) || loads_from(f, consumer, made) != f->reads[made]) return false;
   }
   return true;
 }

@@ -220,6 +220,16 @@ ax_ex ax_kernel_op_imm(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_
   return add(kernel, &(ax_expr){.op = op, .dtype = dtype, .arg = {a, AX_NONE, AX_NONE}, .imm = imm});
 }
 
+ax_ex ax_kernel_op_like(ax_loop_kernel *kernel, const ax_expr *like, const ax_ex *args) {
+  if (kernel->failed) return 0;
+  if (ax_scalar_arity(like->op) == 1) return ax_kernel_op_imm(kernel, like->op, like->dtype, args[0], like->imm);
+  if (like->op == AX_SCALAR_AND && like->dtype == AX_BOOL) {
+    const ax_ex both = ax_kernel_both(kernel, args[0], args[1]);
+    return both != AX_NONE ? both : ax_kernel_const(kernel, AX_BOOL, 1);
+  }
+  return ax_kernel_op(kernel, like->op, like->dtype, args[0], args[1], args[2]);
+}
+
 void ax_kernel_store(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex expr, ax_scalar reduce) {
   if (!reserve(kernel, &kernel->stores, sizeof kernel->stores[0], kernel->store_count, &kernel->store_capacity)) return;
   const ax_position *copy = ax_arena_copy(kernel->arena, at, kernel->slots[slot].rank * sizeof at[0]);

@@ -110,6 +110,8 @@ static inline uint32_t ax_expr_positions(const ax_loop_kernel *kernel, const ax_
 /* Equal nodes are shared. Unused operands are AX_NONE. */
 ax_ex ax_kernel_op(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, ax_ex b, ax_ex c);
 ax_ex ax_kernel_op_imm(ax_loop_kernel *kernel, ax_scalar op, ax_dtype dtype, ax_ex a, int64_t imm);
+/* An operation as `like`, which may be another kernel's, of three operands. What it is of may have become known (plan/kernel_known.h). */
+ax_ex ax_kernel_op_like(ax_loop_kernel *kernel, const ax_expr *like, const ax_ex *args);
 void ax_kernel_store(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex expr, ax_scalar reduce);
 
 /* A copy that takes no more memory than it needs, in any arena. NULL: out of memory. */

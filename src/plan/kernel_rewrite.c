@@ -271,18 +271,10 @@ static ax_ex copy_inside(copier *c, const ax_expr *expr) {
   return c->failed ? 0 : ax_kernel_inside(c->to->kernel, at.dim, at.coef, at.offset, expr->imm);
 }
 
-/* Copies an operation. What it is of may have become known (plan/kernel_known.h). */
 static ax_ex copy_op(copier *c, const ax_expr *expr) {
-  ax_loop_kernel *to = c->to->kernel;
   ax_ex arg[3];
   for (int k = 0; k < 3; k++) arg[k] = mapped(c, expr->arg[k]);
-  if (to->failed) return 0;
-  if (ax_scalar_arity(expr->op) == 1) return ax_kernel_op_imm(to, expr->op, expr->dtype, arg[0], expr->imm);
-  if (expr->op == AX_SCALAR_AND && expr->dtype == AX_BOOL) {
-    ax_ex both = ax_kernel_both(to, arg[0], arg[1]);
-    return both != AX_NONE ? both : ax_kernel_const(to, AX_BOOL, 1);
-  }
-  return ax_kernel_op(to, expr->op, expr->dtype, arg[0], arg[1], arg[2]);
+  return ax_kernel_op_like(c->to->kernel, expr, arg);
 }
 
 /* A load under a condition that has become a choice (is_chosen). Where the piece is chosen, its index is known, and with that index the load is

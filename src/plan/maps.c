@@ -79,26 +79,31 @@ static void count_one(void *context, uint32_t buffer, bool writes) {
 
 static uint32_t first_looked_at(const mapper *m) { return m->at > reach ? m->at - reach : 0; }
 
-/* The constant that the allocation begins the loop with, if it is one. */
-static bool begins_with(const mapper *m, uint32_t allocation, int64_t *first) {
-  for (uint32_t i = m->at, last = first_looked_at(m); i-- > last;) {
-    const ax_op *op = &m->around->ops[i];
-    if (op->kind != AX_OP_KERNEL) continue;
-    for (uint32_t s = 0; s < op->kernel.kernel->store_count; s++) {
-      const ax_store *store = &op->kernel.kernel->stores[s];
-      const ax_expr *value = &op->kernel.kernel->exprs[store->expr];
-      if (buffer_of(m, op->kernel.buffers[store->slot])->allocation != allocation) continue;
-      *first = ax_number_load(value->dtype, &value->imm, 0).i;
-      return value->op == AX_LEAF_CONST && value->dtype == buffer_of(m, allocation)->type.dtype && op->kernel.kernel->reduce_rank == 0;
-    }
-  }
-  return false;
-}
-
 static const ax_store *store_to(const mapper *m, const ax_bound *kernel, uint32_t allocation) {
   for (uint32_t s = 0; s < kernel->kernel->store_count; s++)
     if (buffer_of(m, kernel->buffers[kernel->kernel->stores[s].slot])->allocation == allocation) return &kernel->kernel->stores[s];
   return NULL;
+}
+
+/* The last kernel before the loop that stores to the allocation, and the store; NULL: none that is looked at. */
+static const ax_store *stored_before(const mapper *m, uint32_t allocation, const ax_bound **kernel) {
+  for (uint32_t i = m->at, last = first_looked_at(m); i-- > last;) {
+    const ax_op *op = &m->around->ops[i];
+    const ax_store *store = op->kind == AX_OP_KERNEL ? store_to(m, &op->kernel, allocation) : NULL;
+    *kernel = &op->kernel;
+    if (store != NULL) return store;
+  }
+  return NULL;
+}
+
+/* The constant that the allocation begins the loop with, if it is one. */
+static bool begins_with(const mapper *m, uint32_t allocation, int64_t *first) {
+  const ax_bound *kernel;
+  const ax_store *store = stored_before(m, allocation, &kernel);
+  if (store == NULL || kernel->kernel->reduce_rank > 0) return false;
+  const ax_expr *value = &kernel->kernel->exprs[store->expr];
+  *first = ax_number_load(value->dtype, &value->imm, 0).i;
+  return value->op == AX_LEAF_CONST && value->dtype == buffer_of(m, allocation)->type.dtype;
 }
 
 /* Whether the node, of operation `op` of the body, is the counter and a constant: *more. It may be a copy of what an operation before made. */
@@ -221,18 +226,12 @@ static bool counted_before(const mapper *m, const ax_buffer *view, ax_step_slot 
   const int64_t bytes = (int64_t)ax_dtype_bytes(view->type.dtype), from = view->offset / bytes, each = view->step / bytes;
   ax_affine number;
   if (m->writes[view->allocation] != 1 || view->type.rank != 0 || view->type.dtype != buffer_of(m, view->allocation)->type.dtype) return false;
-  for (uint32_t i = m->at, last = first_looked_at(m); i-- > last;) {
-    const ax_op *op = &m->around->ops[i];
-    if (op->kind != AX_OP_KERNEL || op->kernel.kernel->rank != 1) continue;
-    for (uint32_t s = 0; s < op->kernel.kernel->store_count; s++) {
-      const ax_store *store = &op->kernel.kernel->stores[s];
-      if (buffer_of(m, op->kernel.buffers[store->slot])->allocation != view->allocation) continue;
-      if (!is_all(m, op->kernel.buffers[store->slot]) || !fills(op->kernel.kernel, store) || !ax_affine_node(op->kernel.kernel, store->expr, &number)) return false;
-      *out = (ax_step_slot){.use = AX_STEP_NUMBER, .first = number.offset + number.coef[0] * from, .each = number.coef[0] * each};
-      return true;
-    }
-  }
-  return false;
+  const ax_bound *kernel;
+  const ax_store *store = stored_before(m, view->allocation, &kernel);
+  if (store == NULL || kernel->kernel->rank != 1 || !is_all(m, kernel->buffers[store->slot]) || !fills(kernel->kernel, store)) return false;
+  if (!ax_affine_node(kernel->kernel, store->expr, &number)) return false;
+  *out = (ax_step_slot){.use = AX_STEP_NUMBER, .first = number.offset + number.coef[0] * from, .each = number.coef[0] * each};
+  return true;
 }
 
 /* A buffer with room for a value of that type in each step, without its dimensions of one element. */

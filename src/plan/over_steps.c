@@ -154,13 +154,8 @@ static ax_ex node_of(maker *m, const ax_expr *expr) {
     case AX_LEAF_GIVEN: m->failed = true; return 0;
     default: break;
   }
-  if (expr->op == AX_SCALAR_AND && expr->dtype == AX_BOOL) {
-    const ax_ex both = ax_kernel_both(to, arg[0], arg[1]);
-    return both != AX_NONE ? both : ax_kernel_const(to, AX_BOOL, 1);
-  }
   m->failed = m->failed || (ax_scalar_arity(expr->op) == 2 && expr->imm != 0); /* contracted (plan/contract.h) */
-  return ax_scalar_arity(expr->op) == 1 ? ax_kernel_op_imm(to, expr->op, expr->dtype, arg[0], expr->imm)
-                                        : ax_kernel_op(to, expr->op, expr->dtype, arg[0], arg[1], arg[2]);
+  return ax_kernel_op_like(to, expr, arg);
 }
 
 static void make_store(maker *m, const ax_store *store) {
