@@ -602,6 +602,74 @@ static void look_ups_that_few_want(void **state) {
   }
 }
 
+/* y[i, j] = table[p[i, j]], table[i, p[i, j]] or table[i, p[i, j], q[i, j]], of tables that a few registers hold and of tables that are just too
+   large for that (emit/small_table.c). Half of the places are beyond an end, and stand for what is there. */
+static void look_ups_in_small_tables(void **state) {
+  static const ax_dtype dtypes[] = {AX_F32, AX_S8, AX_BOOL, AX_BF16, AX_U16, AX_S32, AX_F64, AX_S64};
+  static const int64_t sizes[] = {1, 2, 5, 16, 17, 31, 32, 33, 63, 64, 97, 128, 129, 160}, widths_of_rows[] = {16, 37, 64};
+  (void)state;
+  random_state = 1;
+  for (uint32_t i = 0; i < AX_COUNT(dtypes) * AX_COUNT(sizes) * 3; i++) {
+    const ax_dtype dtype = dtypes[i % AX_COUNT(dtypes)];
+    const int64_t dims[] = {3, widths_of_rows[(i + i / AX_COUNT(dtypes)) % AX_COUNT(widths_of_rows)]};
+    const int64_t size = sizes[i / AX_COUNT(dtypes) % AX_COUNT(sizes)], table[] = {3, size, 3};
+    const uint32_t rank = 1 + i / AX_COUNT(dtypes) / AX_COUNT(sizes);
+    ax_arena arena = {0};
+    ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+    ax_position at[2], looked[3];
+    ax_at_identity(at, 2);
+    ax_at_identity(looked, 2);
+    for (uint32_t d = rank > 1; d < rank; d++) {
+      const ax_ex number = ax_kernel_load(k, ax_kernel_slot(k, AX_S32, 2, dims), at);
+      const ax_ex place = ax_kernel_op(k, AX_SCALAR_REM, AX_S32, number, ax_kernel_const(k, AX_S32, 2 * size), AX_NONE);
+      looked[d] = (ax_position){.dim = -1, .limit = (rank == 1 ? size : table[d]) - 1};
+      looked[d].dynamic = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S64, place, AX_NONE, AX_NONE);
+    }
+    const ax_ex found = ax_kernel_load(k, ax_kernel_slot(k, dtype, rank, rank == 1 ? &size : table), looked);
+    ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), at, found, AX_SCALAR_NONE);
+    assert_false(k->failed);
+    try_kernel(k);
+    ax_arena_deinit(&arena);
+  }
+}
+
+/* y = x[i - down, j - right] + x[i + down, j + right], with indices that wrap, or that find 0 beyond the ends: rows of a few vectors, each of which
+   has code of its own (emit/walk.c). */
+static void rolls_of_short_rows(void **state) {
+  static const int64_t shapes[][2] = {{5, 16}, {5, 17}, {4, 31}, {33, 33}, {3, 48}, {6, 65}, {4, 95}, {3, 97}, {1, 40}}, shifts[] = {0, 1, 3, 15};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_S8};
+  (void)state;
+  random_state = 1;
+  for (uint32_t i = 0; i < AX_COUNT(shapes) * AX_COUNT(shifts) * 4; i++) {
+    const int64_t *dims = shapes[i % AX_COUNT(shapes)], by = shifts[i / AX_COUNT(shapes) % AX_COUNT(shifts)];
+    const ax_dtype dtype = dtypes[(i + i / AX_COUNT(shapes)) % AX_COUNT(dtypes)];
+    const uint32_t kind = i / AX_COUNT(shapes) / AX_COUNT(shifts);
+    const bool wraps = kind % 2 == 1;
+    const int64_t shift[] = {kind / 2 == 1 ? by % dims[0] : 0, by};
+    ax_arena arena = {0};
+    ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+    const uint32_t x = ax_kernel_slot(k, dtype, 2, dims);
+    ax_position at[2], from[2];
+    ax_ex sum = AX_NONE;
+    for (int side = -1; side <= 1; side += 2)
+      for (uint32_t around = 0; around < (wraps ? 4u : 1u); around++) { /* a bit each: whether it is beyond the end of dimension d */
+        ax_ex guard = AX_NONE;
+        ax_at_identity(from, 2);
+        for (uint32_t d = 0; d < 2; d++) {
+          from[d].offset = side * shift[d] - (around >> d & 1 ? side * dims[d] : 0);
+          guard = ax_kernel_both(k, guard, ax_kernel_inside(k, (int)d, 1, from[d].offset, dims[d]));
+        }
+        const ax_ex loaded = ax_kernel_load_where(k, x, from, guard);
+        sum = sum == AX_NONE ? loaded : ax_kernel_op(k, AX_SCALAR_ADD, dtype, sum, loaded, AX_NONE);
+      }
+    ax_at_identity(at, 2);
+    ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), at, sum, AX_SCALAR_NONE);
+    assert_false(k->failed);
+    try_kernel(k);
+    ax_arena_deinit(&arena);
+  }
+}
+
 /* Sums of a number that is the same in all of the many steps, which LLVM must not compute itself: they take no more memory than others. */
 static void long_sums_of_constants(void **state) {
   static const int64_t shapes[][3] = {{1, 16, 1 << 20}, {1, 1, 1 << 20}, {2, 3, 300000}};
@@ -635,7 +703,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels), cmocka_unit_test(orders_of_dimensions),
                                      cmocka_unit_test(sums_of_stencils), cmocka_unit_test(padded_short_rows),
                                      cmocka_unit_test(stores_that_start_where_loads_say), cmocka_unit_test(look_ups_in_rows_of_their_own),
-                                     cmocka_unit_test(look_ups_that_few_want),
+                                     cmocka_unit_test(look_ups_that_few_want), cmocka_unit_test(look_ups_in_small_tables),
+                                     cmocka_unit_test(rolls_of_short_rows),
                                      cmocka_unit_test(long_sums_of_constants)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

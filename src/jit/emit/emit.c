@@ -66,10 +66,12 @@ static void add_row(ax_nest *nest, const ax_range *r) {
 static void emit_lanes(ax_nest *nest) {
   ax_range r = ax_range_of_loop(nest, nest->schedule->vector);
   bool unrolled = nest->inside != NULL && nest->inside->unrolled;
-  if (!nest->schedule->reduces && !unrolled && ax_nest_find_settled(nest) &&
-      nest->settled_end - nest->settled_first >= 2 * (int64_t)nest->schedule->lanes) {
-    ax_walk_guarded(nest, &r, enter_and_accumulate);
-    return;
+  if (!nest->schedule->reduces && !unrolled && ax_nest_find_settled(nest)) {
+    const bool is_short = ax_walk_is_short(nest, &r);
+    if (is_short || nest->settled_end - nest->settled_first >= 2 * (int64_t)nest->schedule->lanes) {
+      (is_short ? ax_walk_short : ax_walk_guarded)(nest, &r, enter_and_accumulate);
+      return;
+    }
   }
   if (nest->schedule->streams && nest->inside == NULL) {
     ax_walk_streamed(nest, &r, enter_and_accumulate);

@@ -75,8 +75,7 @@ static LLVMValueRef clamped(ax_nest *nest, const ax_position *at, int64_t by, ui
   return by == 1 ? start : LLVMBuildMul(nest->cg.builder, start, broadcast_number(nest, bits, by, lanes), "");
 }
 
-/* Whether a start depends on the vector or the unrolled loop, so that it differs between lanes or instances. */
-static bool is_added_by_load(const ax_nest_schedule *schedule, uint64_t deps) {
+bool ax_nest_start_is_added_by_load(const ax_nest_schedule *schedule, uint64_t deps) {
   return ((deps >> schedule->vector | deps >> schedule->unrolled) & 1) != 0;
 }
 
@@ -91,7 +90,7 @@ static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, u
   for (uint32_t d = slot->rank; d-- > 0; pitch *= slot->dims[d]) {
     if (a->at[d].dynamic == AX_NONE) continue;
     uint64_t deps = schedule->deps[a->at[d].dynamic];
-    if ((is_added_by_load(schedule, deps) ? AX_NONE : ax_nest_schedule_level(deps)) != level) continue;
+    if ((ax_nest_start_is_added_by_load(schedule, deps) ? AX_NONE : ax_nest_schedule_level(deps)) != level) continue;
     LLVMValueRef start = clamped(nest, &a->at[d], pitch, instance, lanes, bits);
     sum = sum == NULL ? start : LLVMBuildAdd(nest->cg.builder, sum, start, "");
   }
@@ -183,7 +182,7 @@ static LLVMValueRef align_argument(const ax_nest *nest, LLVMTypeRef element) {
   return LLVMConstInt(LLVMInt32TypeInContext(nest->cg.context), alignment(element), false);
 }
 
-static LLVMValueRef load_whole(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef mask) {
+LLVMValueRef ax_nest_load_side_by_side(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef mask) {
   LLVMTypeRef vector = LLVMVectorType(element, nest->schedule->lanes);
   if (mask == NULL) {
     LLVMValueRef value = LLVMBuildLoad2(nest->cg.builder, vector, pointer, "");
@@ -247,7 +246,7 @@ static LLVMValueRef pick(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
     int64_t start = piece == stride - 1 ? (lanes - 1) * (stride - 1) : piece * lanes;
     int64_t from[64]; /* by lane: l: stays as picked; lanes + i: element i of this piece; -1: a later piece has it */
     LLVMValueRef place = ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, start));
-    LLVMValueRef whole = load_whole(nest, element, place, partial ? piece_mask(nest, stride, start) : NULL);
+    LLVMValueRef whole = ax_nest_load_side_by_side(nest, element, place, partial ? piece_mask(nest, stride, start) : NULL);
     for (int64_t l = 0; l < lanes; l++) {
       bool here = l * stride / lanes == piece || piece == stride - 1;
       from[l] = piece > 0 && l * stride / lanes < piece ? l : here ? lanes + l * stride - start : -1;
@@ -303,7 +302,7 @@ LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef
   if (parts > 0) return load_parts(nest, element, pointer, parts);
   if (ax_stride_picks(stride, nest->schedule->lanes)) return pick(nest, element, pointer, stride, mask != NULL);
   if (stride != 1 && stride != -1) return gather(nest, element, pointer, stride, mask);
-  LLVMValueRef value = load_whole(nest, element, lowest(nest, element, pointer, stride), oriented(nest, mask, stride));
+  LLVMValueRef value = ax_nest_load_side_by_side(nest, element, lowest(nest, element, pointer, stride), oriented(nest, mask, stride));
   return oriented(nest, value, stride);
 }
 
@@ -411,11 +410,15 @@ static LLVMValueRef any_lane(ax_nest *nest, LLVMValueRef mask) {
   return ax_cg_intrinsic(&nest->cg, "llvm.vector.reduce.or", &type, 1, &mask, 1);
 }
 
-/* The same, if any lane wants it (wanted.c); otherwise zeros. */
+/* The same of a table that registers hold, which costs little whoever wants it; or if any lane wants it (wanted.c), and otherwise zeros. */
 static LLVMValueRef load_wanted(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance) {
   const ax_nest_schedule *s = nest->schedule;
   LLVMBuilderRef b = nest->cg.builder;
   LLVMValueRef mask = ax_nest_mask(nest, instance), values[2];
+  if (ax_nest_has_small_table(nest, access)) {
+    values[0] = add_starts(nest, access, AX_NONE, instance, s->lanes, 32, NULL);
+    return ax_nest_look_up_small(nest, access, ax_nest_element(nest, access), pointer, values[0]);
+  }
   if (nest->wanted[access] == AX_NONE) return load_looked_up(nest, access, pointer, instance, mask);
   LLVMValueRef wish = ax_nest_value(nest, nest->wanted[access], instance, s->lanes);
   if (mask != NULL) wish = LLVMBuildAnd(b, wish, mask, "");
@@ -467,6 +470,7 @@ static LLVMValueRef load_one_guarded(ax_nest *nest, LLVMTypeRef element, LLVMVal
    hundred times as long as a load, though no lane needs it. */
 static LLVMValueRef masked_place(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer, uint32_t instance, LLVMValueRef mask) {
   const bool differs = ax_nest_schedule_depends(nest->schedule, a->guard, nest->schedule->vector);
+  if (differs && LLVMIsConstant(mask)) return pointer; /* some lane is there: known_by_lanes */
   LLVMValueRef any = differs ? any_lane(nest, mask) : ax_nest_value(nest, a->guard, instance, 1);
   return LLVMBuildSelect(nest->cg.builder, any, pointer, nowhere(nest), "");
 }
@@ -479,7 +483,7 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
   LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = ax_nest_instance_pointer(nest, access, instance), mask = ax_nest_mask(nest, instance), value;
   bool moved = ax_access_is_moved(a, schedule->vector), differs = ax_nest_schedule_depends(schedule, a->guard, schedule->vector);
-  if (!moved && is_added_by_load(schedule, a->moved))
+  if (!moved && ax_nest_start_is_added_by_load(schedule, a->moved))
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, 64, NULL));
   if (stride == 0 && !moved && !differs)
     return ax_cg_to_register(&nest->cg, dtype,
@@ -531,11 +535,23 @@ static void prefetch_rows(ax_nest *nest, const ax_nest_access *a, LLVMValueRef p
   if (bytes != 0) prefetch_at(nest, pointer, ax_cg_i64(&nest->cg, bytes));
 }
 
+/* What is known of a guard whose lanes are constants, as in rows that are short (walk.c): of the lanes that exist. */
+static ax_guard_state known_by_lanes(ax_nest *nest, const ax_nest_access *a, uint32_t instance) {
+  const ax_nest_schedule *s = nest->schedule;
+  const int64_t count = known_lanes(nest, ax_nest_mask(nest, instance));
+  if (count < 0 || nest->narrow || !ax_nest_schedule_depends(s, a->guard, s->vector)) return AX_KNOWN_NOT;
+  LLVMValueRef guard = ax_nest_value(nest, a->guard, instance, s->lanes), all = ax_walk_constant_mask(nest, count);
+  if (!LLVMIsConstant(guard)) return AX_KNOWN_NOT;
+  LLVMValueRef holds = LLVMBuildAnd(nest->cg.builder, guard, all, "");
+  return holds == LLVMConstNull(LLVMTypeOf(all)) ? AX_KNOWN_FALSE : holds == all ? AX_KNOWN_TRUE : AX_KNOWN_NOT;
+}
+
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
   const ax_nest_access *a = &nest->schedule->accesses[access];
   int64_t stride = a->stride[nest->schedule->vector];
   LLVMValueRef *held = ax_nest_held_at(nest, a, instance);
   ax_guard_state guard = a->guard == AX_NONE ? AX_KNOWN_TRUE : ax_nest_known(nest, a->guard, instance);
+  if (guard == AX_KNOWN_NOT) guard = known_by_lanes(nest, a, instance);
   if (guard == AX_KNOWN_FALSE) return zeros(nest, access, dtype);
   if (held != NULL) return ax_nest_load_held(nest, access, dtype, *held, guard == AX_KNOWN_NOT, instance);
   if (nest->narrow && a->guard != AX_NONE)
@@ -549,7 +565,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   if (ax_access_is_moved(a, nest->schedule->vector))
     return ax_cg_to_register(&nest->cg, dtype, load_wanted(nest, access, pointer, instance),
                              nest->schedule->lanes);
-  if (is_added_by_load(nest->schedule, a->moved))
+  if (ax_nest_start_is_added_by_load(nest->schedule, a->moved))
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, 64, NULL));
   if (ax_nest_is_paired(nest, access, instance)) return ax_nest_load_paired(nest, access, pointer, instance);
   uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;

@@ -97,6 +97,10 @@ AX_MUST_USE ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg,
    held in vector registers. */
 bool ax_nest_walks_once(const ax_nest_schedule *schedule, uint32_t slot, int64_t elems);
 
+/* --- walk.c --- */
+/* A mask of the first `present` lanes. */
+LLVMValueRef ax_walk_constant_mask(const ax_nest *nest, int64_t present);
+
 /* --- emit.c --- */
 typedef struct ax_nest_loop {
   LLVMBasicBlockRef head; /* NULL: a single trip, no loop at all */
@@ -172,11 +176,21 @@ LLVMValueRef ax_nest_instance_pointer(ax_nest *nest, uint32_t access, uint32_t i
 LLVMTypeRef ax_nest_element(const ax_nest *nest, uint32_t access); /* of its slot, in memory */
 LLVMValueRef ax_nest_advance(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef count);
 LLVMValueRef ax_nest_load_one(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer);
+/* A vector of elements from `pointer` on, side by side, in memory's types. `mask` NULL: all lanes. */
+LLVMValueRef ax_nest_load_side_by_side(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef mask);
 /* A vector of elements from `pointer` on, `stride` elements apart, in memory's types. `mask` NULL: all lanes. */
 LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
                                 LLVMValueRef mask);
 void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
                          LLVMValueRef value);
+/* Whether a start of these dependences differs between lanes or instances, so that loads add it and not the loops' pointers. */
+bool ax_nest_start_is_added_by_load(const ax_nest_schedule *schedule, uint64_t deps);
+
+/* --- small_table.c --- */
+/* Whether the elements that an access can look up fit a few registers, and nothing else moves it from lane to lane. */
+bool ax_nest_has_small_table(const ax_nest *nest, uint32_t access);
+/* The elements at `offsets` from `pointer`, of 32 bits a lane, in memory's types. */
+LLVMValueRef ax_nest_look_up_small(ax_nest *nest, uint32_t access, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef offsets);
 
 /* --- streamed.c --- */
 /* Makes a store of `bytes`, aligned to `bytes`, go past the caches. */

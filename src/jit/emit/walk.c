@@ -79,7 +79,7 @@ void ax_walk_repeat(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int64_t ste
   ax_nest_close_loop(nest, &l, hi, step);
 }
 
-static LLVMValueRef constant_mask(const ax_nest *nest, int64_t present) {
+LLVMValueRef ax_walk_constant_mask(const ax_nest *nest, int64_t present) {
   LLVMValueRef lane[64];
   uint32_t lanes = nest->schedule->lanes;
   for (uint32_t i = 0; i < lanes; i++)
@@ -93,7 +93,7 @@ void ax_walk_prepare(ax_nest *nest) {
   const ax_nest_schedule *schedule = nest->schedule;
   int64_t rest = schedule->loops[schedule->vector].extent % schedule->lanes;
   if (nest->cg.vector_bytes < 64 || rest == 0 || schedule->loops[schedule->vector].ranged) return;
-  nest->rest_mask = LLVMBuildFreeze(nest->cg.builder, constant_mask(nest, rest), "");
+  nest->rest_mask = LLVMBuildFreeze(nest->cg.builder, ax_walk_constant_mask(nest, rest), "");
 }
 
 static bool vector_unrolled(const ax_nest *nest) { return nest->schedule->unrolled == nest->schedule->vector; }
@@ -172,7 +172,7 @@ static void walk_last(ax_nest *nest, LLVMValueRef at, int64_t rest, ax_leaf body
   if (vector_unrolled(nest)) nest->instances = (uint32_t)((rest + lanes - 1) / lanes);
   if (rest % lanes != 0) {
     bool made = nest->rest_mask != NULL && rest % lanes == nest->schedule->loops[nest->schedule->vector].extent % lanes;
-    mask_first(nest, made ? nest->rest_mask : constant_mask(nest, rest % lanes), ax_nest_i64(nest, rest % lanes));
+    mask_first(nest, made ? nest->rest_mask : ax_walk_constant_mask(nest, rest % lanes), ax_nest_i64(nest, rest % lanes));
   }
   nest->present_count = rest % lanes;
   body(nest, at);
@@ -296,6 +296,44 @@ void ax_walk_guarded(ax_nest *nest, const ax_range *r, ax_leaf body) {
   nest->row_settled = nest->streaming = false;
   nest->settled = 0;
   ax_walk_close_guard(nest, skip);
+}
+
+bool ax_walk_is_short(const ax_nest *nest, const ax_range *r) {
+  enum { most_vectors = 6, most_in_all = 192 };
+  const int64_t lanes = nest->schedule->lanes, vectors = (r->count + lanes - 1) / lanes;
+  return r->count >= lanes && vectors <= most_vectors && vectors * nest->schedule->weight <= most_in_all;
+}
+
+static void short_settled_row(ax_nest *nest, int64_t extent, ax_leaf body) {
+  const int64_t lanes = nest->schedule->lanes;
+  nest->row_settled = true;
+  nest->instances = 1;
+  for (int64_t at = 0; at < extent; at += lanes) {
+    const int64_t end = at + lanes < extent ? at + lanes : extent;
+    nest->settled = at >= nest->settled_first && end <= nest->settled_end ? 1 : 0;
+    if (end == at + lanes) body(nest, ax_nest_i64(nest, at));
+    else walk_last(nest, ax_nest_i64(nest, at), extent - at, body);
+  }
+  nest->row_settled = false;
+  nest->settled = 0;
+}
+
+void ax_walk_short(ax_nest *nest, const ax_range *r, ax_leaf body) {
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMValueRef row = ax_nest_row_settled(nest);
+  if (LLVMIsConstant(row)) { /* no condition on any other loop */
+    short_settled_row(nest, r->count, body);
+    return;
+  }
+  LLVMBasicBlockRef inside = new_block(nest), outside = new_block(nest), after = new_block(nest);
+  LLVMBuildCondBr(b, row, inside, outside);
+  LLVMPositionBuilderAtEnd(b, inside);
+  short_settled_row(nest, r->count, body);
+  LLVMBuildBr(b, after);
+  LLVMPositionBuilderAtEnd(b, outside);
+  walk_static(nest, r, 1, body);
+  LLVMBuildBr(b, after);
+  LLVMPositionBuilderAtEnd(b, after);
 }
 
 /* --- Guarded loads of sums --- */

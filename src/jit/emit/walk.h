@@ -27,6 +27,11 @@ void ax_nest_walk(ax_nest *nest, const ax_range *range, ax_leaf body);
 void ax_walk_streamed(ax_nest *nest, const ax_range *range, ax_leaf body);
 /* Walks settled steps in whole vectors, and all others under masks (guards.c). For kernels without accumulators. */
 void ax_walk_guarded(ax_nest *nest, const ax_range *range, ax_leaf body);
+/* Whether rows are so short that each of their vectors may have code of its own. */
+bool ax_walk_is_short(const ax_nest *nest, const ax_range *range);
+/* The same for such rows: of rows in the box of settled steps each vector knows, while its code is made, for which of its lanes the
+   conditions hold. All others go as in ax_nest_walk. */
+void ax_walk_short(ax_nest *nest, const ax_range *range, ax_leaf body);
 /* Whether rows that are added up have settled steps enough for ax_walk_settled_sums. */
 bool ax_walk_can_settle_sums(ax_nest *nest, const ax_range *range);
 /* As ax_nest_walk, with accumulators. Of rows in the box of settled steps (guards.c) a vector is loaded without masks if all its
