@@ -64,11 +64,13 @@ bool ax_kernels_agree(const ax_plan *plan, const ax_bound *a, const ax_bound *b)
 
 /* Whether they touch the same bytes of an allocation. */
 static bool overlap(const ax_plan *plan, const ax_bound *a, const ax_bound *b) {
-  for (uint32_t i = 0, count = b->kernel->slot_count; i < a->kernel->slot_count * count; i++) {
-    const ax_buffer *x = &plan->buffers[a->buffers[i / count]], *y = &plan->buffers[b->buffers[i % count]];
-    bool meet = x->offset < y->offset + ax_buffer_bytes(y) && y->offset < x->offset + ax_buffer_bytes(x);
-    if (x->allocation == y->allocation && (meet || x->loop != AX_NONE || y->loop != AX_NONE)) return true;
-  }
+  for (uint32_t i = 0; i < a->kernel->slot_count; i++)
+    for (uint32_t j = 0; j < b->kernel->slot_count; j++) {
+      const ax_buffer *x = &plan->buffers[a->buffers[i]], *y = &plan->buffers[b->buffers[j]];
+      if (x->allocation != y->allocation) continue;
+      if (x->loop != AX_NONE || y->loop != AX_NONE) return true;
+      if (x->offset < y->offset + ax_buffer_bytes(y) && y->offset < x->offset + ax_buffer_bytes(x)) return true;
+    }
   return false;
 }
 

@@ -70,11 +70,11 @@ static bool goes_in_order(const ax_loop_kernel *kernel, const ax_expr *load) {
 /* False: it loads, and computes more than `most_work` operations. */
 static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, uint32_t most_work, makings *m) {
   enum { most_choices = 4 };
-  bool needed[AX_MOST_EXPRS] = {false}, affine[AX_MOST_EXPRS];
+  bool needed[AX_MOST_EXPRS], affine[AX_MOST_EXPRS], knows_affine = false;
   uint32_t guarded = 0;
   *m = (makings){.in_order = true};
   if (kernel->expr_count > AX_MOST_EXPRS) return false;
-  for (uint32_t i = 0; i <= store->expr; i++) affine[i] = is_affine(kernel, i, affine);
+  memset(needed, 0, store->expr * sizeof needed[0]);
   needed[store->expr] = true;
   for (uint32_t i = store->expr + 1; i-- > 0;) {
     const ax_expr *expr = &kernel->exprs[i];
@@ -83,7 +83,12 @@ static bool makings_of(const ax_loop_kernel *kernel, const ax_store *store, uint
     if (expr->op == AX_LEAF_LOAD) *(expr->arg[0] == AX_NONE ? &m->loads : &guarded) += 1;
     m->in_order = m->in_order && (expr->op != AX_LEAF_LOAD || goes_in_order(kernel, expr));
     m->indexed = m->indexed || expr->op == AX_LEAF_INDEX || expr->op == AX_LEAF_AXIS;
-    const bool works = expr->op < AX_SCALAR_COUNT && !is_of_guards(kernel, i) && !affine[i];
+    bool works = expr->op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
+    if (works && ax_is_exact(expr->dtype)) {
+      for (uint32_t j = 0; j <= i && !knows_affine; j++) affine[j] = is_affine(kernel, j, affine);
+      knows_affine = true;
+      works = !affine[i];
+    }
     m->work += works;
     m->quick += works && is_quick(expr);
     if (m->work > most_work && m->loads + guarded + m->indexed > 0) return false;
