@@ -603,7 +603,7 @@ static void look_ups_that_few_want(void **state) {
 }
 
 /* y[i, j] = table[p[i, j]], table[i, p[i, j]] or table[i, p[i, j], q[i, j]], of tables that a few registers hold and of tables that are just too
-   large for that (emit/small_table.c). Half of the places are beyond an end, and stand for what is there. */
+   large for that (ax_nest_has_small_table, ax_nest_look_up_small). Half of the places are beyond an end, and stand for what is there. */
 static void look_ups_in_small_tables(void **state) {
   static const ax_dtype dtypes[] = {AX_F32, AX_S8, AX_BOOL, AX_BF16, AX_U16, AX_S32, AX_F64, AX_S64};
   static const int64_t sizes[] = {1, 2, 5, 16, 17, 31, 32, 33, 63, 64, 97, 128, 129, 160}, widths_of_rows[] = {16, 37, 64};
@@ -634,7 +634,7 @@ static void look_ups_in_small_tables(void **state) {
 }
 
 /* y = x[i - down, j - right] + x[i + down, j + right], with indices that wrap, or that find 0 beyond the ends: rows of a few vectors, each of which
-   has code of its own (emit/walk.c). */
+   has code of its own (ax_walk_is_short, ax_walk_short, known_by_lanes). */
 static void rolls_of_short_rows(void **state) {
   static const int64_t shapes[][2] = {{5, 16}, {5, 17}, {4, 31}, {33, 33}, {3, 48}, {6, 65}, {4, 95}, {3, 97}, {1, 40}}, shifts[] = {0, 1, 3, 15};
   static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_S8};
