@@ -368,7 +368,7 @@ static ax_dtype ordered(const ax_nest *nest, uint32_t store) {
 ax_dtype ax_nest_accumulator_dtype(const ax_nest *nest, uint32_t store) {
   if (ordered(nest, store) != AX_NO_DTYPE) return ax_cg_order(ordered(nest, store));
   bool is_sum = nest->schedule->kernel->stores[store].reduce == AX_SCALAR_ADD;
-  return ax_cg_accumulator(ax_nest_store_dtype(nest, store), is_sum && nest->schedule->wide);
+  return ax_cg_accumulator(ax_nest_store_dtype(nest, store), is_sum && nest->schedule->wide && !nest->adds_few);
 }
 
 /* The accumulator is wider than the elements: several of them are added up first, in pairs, and then widened once. */
@@ -424,6 +424,24 @@ LLVMValueRef ax_nest_combine(ax_nest *nest, uint32_t store, LLVMValueRef a, LLVM
 static LLVMValueRef widened(ax_nest *nest, uint32_t store, LLVMValueRef value) {
   if (!ax_nest_widens(nest, store)) return value;
   return LLVMBuildFPExt(nest->cg.builder, value, ax_cg_register(&nest->cg, AX_F64, nest->schedule->lanes), "");
+}
+
+void ax_nest_begin_few(ax_nest *nest) {
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++) {
+    if (reduction(nest, s) == NULL || !ax_nest_widens(nest, s)) continue;
+    LLVMValueRef none = ax_cg_identity(&nest->cg, AX_SCALAR_ADD, ax_nest_contribution_dtype(nest, s), nest->schedule->lanes);
+    for (uint32_t i = 0; i < nest->instances; i++) *ax_nest_accumulator(nest, s, i) = none;
+  }
+  nest->adds_few = true;
+}
+
+void ax_nest_end_few(ax_nest *nest, const LLVMValueRef *before) {
+  nest->adds_few = false;
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++)
+    for (uint32_t i = 0; i < nest->instances && reduction(nest, s) != NULL && ax_nest_widens(nest, s); i++) {
+      LLVMValueRef *sum = ax_nest_accumulator(nest, s, i);
+      *sum = ax_nest_combine(nest, s, before[sum - nest->accumulators], widened(nest, s, *sum), nest->schedule->lanes);
+    }
 }
 
 /* Combines the contributions of all instances, as a tree: ((0 1) (2 3)) ((4 5) 6). The result has the accumulator's dtype. */

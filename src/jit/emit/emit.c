@@ -32,6 +32,27 @@ static void rows(ax_nest *nest, uint32_t loop_id, uint32_t end, const ax_range *
   nest->instances = 1;
 }
 
+/* Some steps of the last reduced loop, whose terms are added up in their own precision before they are added to wider sums. */
+static void few_steps(ax_nest *nest, uint32_t loop_id, LLVMValueRef lo, int64_t count, const ax_range *tile, inner body) {
+  LLVMValueRef before[AX_MAX_SLOTS * AX_MAX_UNROLL];
+  memcpy(before, nest->accumulators, nest->schedule->kernel->store_count * AX_MAX_UNROLL * sizeof before[0]);
+  ax_nest_begin_few(nest);
+  ax_nest_loop l = ax_nest_open_loop(nest, lo, count == 1);
+  one_trip(nest, loop_id, l.index, loop_id + 1, tile, body);
+  ax_nest_close_loop(nest, &l, ax_nest_add(nest, lo, count), 1);
+  ax_nest_end_few(nest, before);
+}
+
+static void few_by_few(ax_nest *nest, uint32_t loop_id, const ax_range *tile, inner body) {
+  const int64_t extent = nest->schedule->loops[loop_id].extent, whole = extent / AX_FEW_ADDITIONS * AX_FEW_ADDITIONS;
+  if (whole > 0) {
+    ax_nest_loop l = ax_nest_open_loop(nest, ax_nest_i64(nest, 0), whole == AX_FEW_ADDITIONS);
+    few_steps(nest, loop_id, l.index, AX_FEW_ADDITIONS, tile, body);
+    ax_nest_close_loop(nest, &l, ax_nest_i64(nest, whole), AX_FEW_ADDITIONS);
+  }
+  if (whole < extent) few_steps(nest, loop_id, ax_nest_i64(nest, whole), extent - whole, tile, body);
+}
+
 static void reduced_loops(ax_nest *nest, uint32_t loop_id, uint32_t end, const ax_range *tile, inner body) {
   const ax_nest_schedule *schedule = nest->schedule;
   if (loop_id == end) {
@@ -40,6 +61,10 @@ static void reduced_loops(ax_nest *nest, uint32_t loop_id, uint32_t end, const a
   }
   if (loop_id == schedule->unrolled) {
     rows(nest, loop_id, end, tile, body);
+    return;
+  }
+  if (schedule->shape == AX_NEST_BLOCK && schedule->wide && !schedule->running && loop_id + 1 == end) {
+    few_by_few(nest, loop_id, tile, body);
     return;
   }
   ax_nest_loop l = ax_nest_open_loop(nest, ax_nest_i64(nest, 0), schedule->loops[loop_id].extent == 1);

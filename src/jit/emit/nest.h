@@ -82,6 +82,7 @@ typedef struct ax_nest {
   uint32_t settled;                /* and these instances, a bit each, are settled steps */
   bool streaming;                  /* code is being emitted that stores whole cache lines past the caches */
   bool accumulating;               /* the accumulators are live: loops carry them around */
+  bool adds_few;                   /* a few terms are being added up in their own precision, though sums are wider */
 } ax_nest;
 
 /* Emits the function `name` into cg->module. Scratch memory comes from the arena. AX_OUT_OF_MEMORY. */
@@ -135,6 +136,10 @@ LLVMValueRef ax_nest_combine(ax_nest *nest, uint32_t store, LLVMValueRef a, LLVM
 /* How many accumulators LANES and STRIP keep for one vector of results. */
 uint32_t ax_nest_partial_sums(const ax_nest *nest, uint32_t store);
 void ax_nest_init(ax_nest *nest);       /* accumulators to the identity */
+/* Between the two the accumulators are those of a few terms, in the terms' own precision where sums are wider; then they are added to those
+   before. */
+void ax_nest_begin_few(ax_nest *nest);
+void ax_nest_end_few(ax_nest *nest, const LLVMValueRef *before);
 /* RUNS: loads the accumulators of the current row from its tile; stores them there. */
 void ax_nest_take_up(ax_nest *nest);
 void ax_nest_put_down(ax_nest *nest);
