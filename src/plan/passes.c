@@ -16,6 +16,7 @@ const ax_plan_pass ax_plan_passes[] = {
     {"invariants", .run = ax_plan_invariants},      /* costly work that each step of a loop would repeat, before the loop */
     {"fuse", ax_plan_fuse, .needs = AX_PLAN_SEPARATE}, /* fewer passes over memory */
     {"maps", ax_plan_maps, .needs = AX_PLAN_SEPARATE}, /* loops of which no step needs another, as a dimension of their kernels */
+    {"turn", .run = ax_plan_turn},                     /* what sums would read across its rows, again and again */
     {"hoist", .run = ax_plan_hoist},                   /* whatever else each step of a loop would repeat */
     {"cut", ax_plan_cut, .breaks = AX_PLAN_UNCUT},     /* parts for threads; long reductions in blocks */
     {"coalesce", .run = ax_plan_coalesce},             /* results into donated memory, carries in place */

@@ -49,6 +49,7 @@ AX_MUST_USE ax_status ax_plan_update(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_pieces(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_maps(ax_plan *plan);
+AX_MUST_USE ax_status ax_plan_turn(ax_plan *plan);
 /* For passes: ax_plan_fuse of the blocks that have these lists of operations, `count` of them. */
 AX_MUST_USE ax_status ax_plan_fuse_again(ax_plan *plan, const ax_op *const *lists, uint32_t count);
 AX_MUST_USE ax_status ax_plan_invariants(ax_plan *plan);

@@ -165,6 +165,13 @@ static AX_BODY(each_row) {
   ax_scan(AX_FN(tanh_of, 1, 1), 0, 64, false, in, out);
 }
 
+static void distances(const ax_value *in, ax_value *out, void *context) { /* of all pairs of points */
+  (void)context;
+  const int64_t dims[] = {200, 100, 8};
+  const ax_value x = ax_broadcast_in_dim(in[0], AX_LIST(3, dims), AX_DIMS(0, 2)), y = ax_broadcast_in_dim(in[1], AX_LIST(3, dims), AX_DIMS(1, 2));
+  out[0] = ax_reduce_sum(ax_abs(ax_sub(x, y)), AX_DIMS(2), false);
+}
+
 static void sorted_and_squared(const ax_value *in, ax_value *out, void *context) { /* in the memory of the sorted numbers */
   (void)context;
   ax_value x = ax_sort(in[0], 0);
@@ -193,6 +200,7 @@ static const struct example {
     {"invariants", decayed, 2, .in = {{.dtype = AX_F32, .rank = 1, .dims = {4096}}, {.dtype = AX_F32, .rank = 1, .dims = {4096}}}},
     {"fuse", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {64}}}},
     {"maps", each_row, 1, .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}}},
+    {"turn", distances, 2, .in = {{.dtype = AX_F32, .rank = 2, .dims = {200, 8}}, {.dtype = AX_F32, .rank = 2, .dims = {100, 8}}}},
     {"hoist", converted, 2,
      .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}, {.dtype = AX_BF16, .rank = 2, .dims = {256, 256}}}},
     {"cut", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {1 << 20}}}},
