@@ -128,10 +128,10 @@ static bool same_storage(const ax_plan *plan, uint32_t a, uint32_t b) {
   return x->axes == y->axes && x->type.dtype == y->type.dtype && ax_type_elems(&x->type) == ax_type_elems(&y->type);
 }
 
-/* All of its allocation's memory. */
+/* All of its allocation's memory, perhaps as the parts of complex numbers. */
 static bool is_whole(const ax_plan *plan, uint32_t buffer) {
   const ax_buffer *b = &plan->buffers[buffer];
-  return b->offset == 0 && b->loop == AX_NONE && ax_type_elems(&b->type) == ax_type_elems(&plan->buffers[b->allocation].type);
+  return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(&plan->buffers[b->allocation]);
 }
 
 static const ax_cases *cases_of(coalescer *c, const ax_op *branch) {

@@ -26,9 +26,11 @@ static bool in_own_block(const ax_loop_kernel *kernel, uint32_t slot, const ax_p
   return true;
 }
 
-/* A step, or several steps that are done together, load all that they load before they store. */
+/* A step, or several steps that are done together, load all that they load before they store. So a single step may load and store anywhere, as
+   both parts of a complex number. */
 bool ax_kernel_in_place(const ax_plan *plan, const ax_op *op, uint32_t source, uint32_t target) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
+  if (kernel->rank == 0) return true;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     const ax_buffer *to = &plan->buffers[op->kernel.buffers[store->slot]];

@@ -68,21 +68,22 @@ static AX_BODY(looped) {
 
 static AX_BODY(once) { choose(context, in[0], in[1], &out[0]); }
 
-/* Copies of whole arrays, anywhere. */
+/* Copies of whole arrays of so many elements, anywhere. */
 typedef struct counted {
   const ax_plan *plan;
+  int64_t elems;
   uint32_t copies;
 } counted;
 
 static void count(void *context, ax_op *op) {
   counted *c = context;
   uint32_t to, from;
-  c->copies += ax_op_copies_all(op, &to, &from) && ax_type_elems(&c->plan->buffers[to].type) == rows * columns;
+  c->copies += ax_op_copies_all(op, &to, &from) && ax_type_elems(&c->plan->buffers[to].type) == c->elems;
 }
 
-static void expect(ax_program *program, const bool *donate, uint32_t copies) {
+static void expect_of(int64_t elems, ax_program *program, const bool *donate, uint32_t copies) {
   ax_plan *plan = test_plan(program);
-  counted c = {.plan = plan};
+  counted c = {.plan = plan, .elems = elems};
   plan->donate = donate;
   TEST_OK(ax_plan_optimise(plan, "coalesce", NULL));
   TEST_OK(ax_plan_verify(plan));
@@ -93,6 +94,8 @@ static void expect(ax_program *program, const bool *donate, uint32_t copies) {
   test_random_run(program, 5, false, 1e-5);
   ax_program_release(program);
 }
+
+static void expect(ax_program *program, const bool *donate, uint32_t copies) { expect_of(rows * columns, program, donate, copies); }
 
 static void expect_loop(loop l, uint32_t copies) {
   const ax_type type = TEST_TYPE(AX_F32, rows, columns);
@@ -183,8 +186,32 @@ static void made_by_several(void **state) {
     }
 }
 
+/* --- Complex numbers, whose parts a kernel of one step reads and writes --- */
+
+/* (z, i) -> (z z + c, i + 1), while i < 20 and Re z < 4 */
+static AX_BODY(stays_small) {
+  (void)context;
+  out[0] = ax_and(ax_lt(in[1], ax_integer(20)), ax_lt(ax_real_part(in[0]), ax_real(4)));
+}
+static AX_BODY(squared_and_added) {
+  out[0] = ax_add(ax_mul(in[0], in[0]), *(const ax_value *)context);
+  out[1] = ax_add(in[1], ax_integer(1));
+}
+static AX_BODY(complex_carry) {
+  ax_value c = ax_complex(ax_mul(in[0], ax_real(0.2)), ax_mul(in[0], ax_real(-0.1))), end[2];
+  (void)context;
+  ax_while(AX_FN(stays_small, 2, 1), AX_CLOSURE(squared_and_added, 2, 2, &c), AX_VALUES(ax_mul(c, c), ax_full(AX_S32, AX_DIMS(), 0)), end);
+  out[0] = ax_real_part(end[0]), out[1] = ax_imag_part(end[0]);
+}
+
+static void parts_of_a_number(void **state) {
+  const ax_type type = TEST_SCALAR(AX_F32);
+  (void)state;
+  expect_of(2, test_trace(complex_carry, NULL, &type, 1, 2), NULL, 1); /* the start is copied, once */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(carries), cmocka_unit_test(carries_read_late), cmocka_unit_test(donations),
-                                     cmocka_unit_test(made_by_several)};
+                                     cmocka_unit_test(made_by_several), cmocka_unit_test(parts_of_a_number)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
