@@ -123,13 +123,20 @@ static double sharing(const ax_nest_schedule *s, const ax_nest_access *access) {
   return s->reduces && !s->running && !moves_along_reduced(s, access) ? (double)reduced_elems(s) : 1;
 }
 
+/* Instructions for one vector of a node, roughly. A function takes as long for a vector that is half empty as for a full one. */
+static double node_cost(const ax_expr *expr) {
+  enum { function = 24, root = 4 };
+  if (expr->op >= AX_SCALAR_COUNT || !ax_scalar_is_function(expr->op)) return 0.5;
+  return expr->op == AX_SCALAR_SQRT || expr->op == AX_SCALAR_RSQRT ? root : function;
+}
+
 /* Per element of the loop. A vector that is half empty costs as much as a full one. */
 static double loop_cost(const ax_nest_schedule *s, uint32_t loop) {
   const ax_loop *l = &s->loops[loop];
   double cost = 0, vectors = (double)((l->extent + s->lanes - 1) / s->lanes);
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     const ax_nest_access *access = &s->accesses[id];
-    if (s->live[id]) cost += access->live ? access_cost(s, access, loop, false) / sharing(s, access) : 0.5;
+    if (s->live[id]) cost += access->live ? access_cost(s, access, loop, false) / sharing(s, access) : node_cost(&s->kernel->exprs[id]);
   }
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     const bool plain = s->kernel->stores[i].reduce == AX_SCALAR_NONE;

@@ -57,6 +57,34 @@ static void lanes_of_sums_go_where_results_lie(void **state) {
   }
 }
 
+/* The loop along which vectors go where l = log(log(x[i, j])) is stored and its rows are added up. */
+static int64_t lanes_of_logs(int64_t rows, int64_t columns, uint32_t vector_bytes) {
+  ax_arena arena = {0};
+  ax_nest_schedule *schedule;
+  const int64_t dims[] = {rows, columns};
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 1, dims);
+  ax_position at[2];
+  ax_at_identity(at, 2);
+  ax_ex l = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 2, dims), at);
+  for (int i = 0; i < 2; i++) l = ax_kernel_op_imm(k, AX_SCALAR_LOG, AX_F32, l, 0);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 2, dims), at, l, AX_SCALAR_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, dims), at, l, AX_SCALAR_ADD);
+  assert_false(k->failed);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, false, &schedule), AX_OK);
+  const int64_t extent = schedule->loops[schedule->vector].extent;
+  ax_arena_deinit(&arena);
+  return extent;
+}
+
+/* A function takes as long for few lanes as for all, which counts for more than to store each number by itself. */
+static void functions_of_short_rows_fill_vectors(void **state) {
+  (void)state;
+  assert_int_equal(lanes_of_logs(2048, 5, 64), 2048);
+  assert_int_equal(lanes_of_logs(2048, 3, 64), 2048);
+  assert_int_equal(lanes_of_logs(2048, 16, 64), 16);
+  assert_int_equal(lanes_of_logs(2048, 200, 64), 200);
+}
+
 /* How many vectors of e = exp(x[i, j] - m[i]) are computed at a time, where e is stored and its rows are added up; *wide: in f64. */
 static uint32_t vectors_of_softmax(ax_dtype dtype, uint32_t vector_bytes, bool *wide) {
   ax_arena arena = {0};
@@ -639,6 +667,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_over_rows),
       cmocka_unit_test(lanes_of_sums_go_where_results_lie),
+      cmocka_unit_test(functions_of_short_rows_fill_vectors),
       cmocka_unit_test(sums_around_calls_are_shared_by_four_vectors),
       cmocka_unit_test(exp_of_many_vectors_is_in_line),
       cmocka_unit_test(loops_cut_into_ranges_make_no_vectors_apart),
