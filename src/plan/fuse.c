@@ -689,7 +689,7 @@ static ax_status merge_back(fuser *f, uint32_t at) {
       return AX_OK; /* what comes before must not wait for what comes after */
     if (a->kind != AX_OP_KERNEL || (cheap && !ax_kernel_feeds(&a->kernel, &b->kernel) && !ax_bounds_fill_rows(&a->kernel, &b->kernel)) ||
         (waits && ax_kernel_stays_apart(f->plan, &a->kernel, &b->kernel)) || hold_more_together(f, &a->kernel, &b->kernel) ||
-        fill_little_together(a->kernel.kernel, b->kernel.kernel))
+        fill_little_together(a->kernel.kernel, b->kernel.kernel) || ax_reductions_have_nothing_in_common(f->plan, &a->kernel, &b->kernel))
       continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);

@@ -79,6 +79,21 @@ bool ax_kernel_stays_apart(const ax_plan *plan, const ax_bound *a, const ax_boun
   return a->kernel->reduce_rank == 0 ? !overlap(plan, a, b) : !ax_kernels_share(plan, a, b, steps / 8);
 }
 
+static int64_t loaded_bytes(const ax_plan *plan, const ax_bound *kernel) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < kernel->kernel->expr_count; i++) {
+    const ax_expr *load = &kernel->kernel->exprs[i];
+    if (load->op == AX_LEAF_LOAD) bytes += ax_buffer_bytes(&plan->buffers[kernel->buffers[load->slot]]);
+  }
+  return bytes;
+}
+
+bool ax_reductions_have_nothing_in_common(const ax_plan *plan, const ax_bound *a, const ax_bound *b) {
+  enum { much = 256 << 10 };
+  if (a->kernel->reduce_rank == 0 || b->kernel->reduce_rank == 0 || loaded_bytes(plan, a) < much || loaded_bytes(plan, b) < much) return false;
+  return !overlap(plan, a, b);
+}
+
 bool ax_kernel_makes_much(const ax_plan *plan, const ax_bound *kernel) {
   enum { large_bytes = 256 << 10 };
   int64_t bytes = 0;

@@ -16,6 +16,9 @@ bool ax_kernels_agree(const ax_plan *plan, const ax_bound *a, const ax_bound *b)
    eighth as many elements as a has steps: a matrix that b makes of two vectors is better made by its reader. Otherwise they must
    touch the same bytes: kernels that look up rows of two tables by different columns of one array of numbers share nothing. */
 bool ax_kernel_stays_apart(const ax_plan *plan, const ax_bound *a, const ax_bound *b);
+/* Whether two reductions read much, and not the same. One after the other each goes along its own rows; together they would save nothing, and
+   parts of an array that lie a power of two apart would put each other out of the first cache. */
+bool ax_reductions_have_nothing_in_common(const ax_plan *plan, const ax_bound *a, const ax_bound *b);
 /* Whether a kernel stores as much as no cache near a core holds. */
 bool ax_kernel_makes_much(const ax_plan *plan, const ax_bound *kernel);
 /* Whether kernel b loads what kernel a stores. */

@@ -78,6 +78,34 @@ static void arrays_in_common(void **state) {
   assert_false(ax_kernel_stays_apart(&plan, &a, &b));
 }
 
+/* to = the sum of all of from. */
+static ax_bound sum_of(uint32_t from, int64_t rows, uint32_t to) {
+  const int64_t dims[] = {rows, 1024};
+  const ax_position at[] = {along(0, 0), along(1, 0)};
+  ax_bound made = {ax_kernel_create(&test_arena, 2, 2, dims), ax_arena_alloc(&test_arena, 2 * sizeof made.buffers[0])};
+  const ax_ex value = ax_kernel_load(made.kernel, ax_kernel_slot(made.kernel, AX_F32, 2, dims), at);
+  ax_kernel_store(made.kernel, ax_kernel_slot(made.kernel, AX_F32, 0, NULL), NULL, value, AX_SCALAR_ADD);
+  made.buffers[0] = from;
+  made.buffers[1] = to;
+  return made;
+}
+
+static void sums_of_different_parts(void **state) {
+  ax_buffer buffers[BUFFERS];
+  const ax_plan plan = plan_of(buffers);
+  const ax_bound x = sum_of(X, 64, Y), part = sum_of(VIEW, 64, Z), table = sum_of(TABLE, 64, Z), copied = copy_all(X, TABLE);
+  (void)state;
+  for (uint32_t rows = 63; rows <= 64; rows++) { /* 252 and 256 KB */
+    buffers[X].type = buffers[VIEW].type = buffers[TABLE].type = ax_array_type(AX_F32, AX_DIMS(rows, 1024));
+    buffers[VIEW].offset = ax_buffer_bytes(&buffers[X]);
+    assert_true(ax_reductions_have_nothing_in_common(&plan, &x, &part) == (rows == 64)); /* of one allocation */
+    assert_true(ax_reductions_have_nothing_in_common(&plan, &x, &table) == (rows == 64));
+    buffers[VIEW].offset = 4096;
+    assert_false(ax_reductions_have_nothing_in_common(&plan, &x, &part)); /* some of it is the same */
+    assert_false(ax_reductions_have_nothing_in_common(&plan, &x, &copied));
+  }
+}
+
 static void what_no_near_cache_holds(void **state) {
   ax_buffer buffers[BUFFERS];
   const ax_plan plan = plan_of(buffers);
@@ -95,6 +123,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(what_is_read_is_written_by_nobody_else, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(readers_of_what_a_kernel_stores, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(what_no_near_cache_holds, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(sums_of_different_parts, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(arrays_in_common, test_arena_start, test_arena_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
