@@ -1,7 +1,7 @@
 /* How many of the devices are used. A small program is slowed down by more devices than it has work for: its mesh is then of the
    first of them, and the others are idle. So the search goes over all devices first, and then over fewer: over each number that
-   divides theirs, and each power of two, the largest first. That on fewer is the one that would be made were there no more, so that
-   what is found for more devices is never slower than what is found for a part of them. It ends where the work of the model alone,
+   divides theirs, each power of two, and each that divides the samples, or would but for a power of two; the largest first. That on fewer is the one that would be made were there no more, so that
+   what is found for more devices is never slower than what is found for a part of them, or for such a number. It ends where the work of the model alone,
    on so few devices, takes longer than what is known. */
 #include <math.h>
 
@@ -12,9 +12,16 @@ static const double least_simulated = 0.8;
 
 static bool is_power_of_two(int64_t n) { return (n & (n - 1)) == 0; }
 
+bool ax_planner_is_between(const ax_planner *p) { return p->options.devices % p->devices != 0 && !is_power_of_two(p->devices); }
+
+/* Whether samples can be cut over so many devices, but for a power of two, which can cut something else. What divides such a number
+   is one too, so that what is found for it is known to any larger number. */
+static bool suits_samples(const ax_planner *p, int64_t n) { return p->model.samples % (n / (n & -n)) == 0; }
+
 /* The next number of devices to be tried, below n; 0: there is none. */
 static int64_t next_count(const ax_planner *p, int64_t n) {
-  while (--n > 0 && p->options.devices % n != 0 && !is_power_of_two(n)) {}
+  while (--n > 0 && p->options.devices % n != 0 && !suits_samples(p, n)) {
+  }
   return n;
 }
 

@@ -388,7 +388,7 @@ static ax_status improve_found(ax_planner *p, uint32_t which, bool at_last) {
    that took twice. A program that is not trained has no samples that are cut anyway: one of two products became 5 times as fast. */
 static bool may_lead(const ax_planner *p, const ax_candidate *c) {
   enum { few_devices = 64 };
-  const double times = !p->model.train ? 20 : p->options.devices <= few_devices ? 5 : 2;
+  const double times = !p->model.train ? 20 : p->options.devices <= few_devices && !ax_planner_is_between(p) ? 5 : 2;
   return p->devices == p->options.devices || c->trial.seconds < times * ax_planner_known_seconds(p);
 }
 

@@ -94,6 +94,8 @@ void ax_candidates_sort(const ax_planner *planner, ax_candidate *list, uint32_t 
 /* Searches on all devices, and on fewer as long as that may be faster: p->settled, the best first; so many of each number of
    devices at most; counts.c. */
 AX_MUST_USE ax_status ax_planner_search_counts(ax_planner *planner, uint32_t most);
+/* Says whether the devices that are used now are neither a part of all that are there nor a power of two; counts.c. */
+bool ax_planner_is_between(const ax_planner *planner);
 /* Seconds of the best that is settled, on more devices; INFINITY: nothing that fits. */
 double ax_planner_known_seconds(const ax_planner *planner);
 /* Searches on the mesh that the options give alone: p->settled as above; given.c. */
