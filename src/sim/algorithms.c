@@ -7,16 +7,18 @@
 
    When collectives are under way together, they get in one another's way, and where one makes devices unlike, all that follows is
    simulated for each device. So the ways are tried, each on the whole program, and the one with the least total is taken. Ways that
-   make many more messages than another are not tried. */
+   make many more messages than another are tried last, and only where an estimate has them sooner than what was found. */
 #include "sim/algorithms.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "sim/estimate.h"
 #include "sim/rotation.h"
 
 enum { ways_count = 2 * AX_ALGORITHM_COUNT + 1 };
 static const double cheap_trial = 1e5; /* messages: some ten milliseconds; */
+static const double dear_trial = 5e5;  /* half a second, where the estimate promises something; */
 static const double most_repeats = 10; /* and so many times as many end a trial: loops are not in what was estimated */
 
 typedef struct way {
@@ -24,6 +26,7 @@ typedef struct way {
   bool modest;         /* with as few devices that differ as can be */
   bool switches;       /* in switches where that takes less */
   double work;         /* messages */
+  double estimate;     /* seconds, about */
   uint64_t hash;       /* of the algorithms that are taken */
 } way;
 
@@ -62,7 +65,13 @@ double ax_sim_work_fold(const ax_sim_work *work, ax_sim_place *place) {
   for (uint32_t t = 0; t < work->transfer_count; t++)
     if (!ax_sim_rotation_has(place, &work->transfers[t].procedure)) ax_sim_procedure_keep(&work->transfers[t].procedure, place);
   for (uint32_t p = 0; p < work->post_count; p++) ax_sim_procedure_keep(&work->posts[p].procedure, place);
-  for (uint32_t t = 0; t < work->transfer_count; t++) messages += ax_sim_procedure_work(&work->transfers[t].procedure);
+  for (uint32_t t = 0; t < work->transfer_count; t++) messages += ax_sim_procedure_work(&work->transfers[t].procedure, false);
+  return messages * (double)ax_sim_place_images(place);
+}
+
+double ax_sim_work_messages(const ax_sim_work *work, const ax_sim_place *place) {
+  double messages = 0;
+  for (uint32_t t = 0; t < work->transfer_count; t++) messages += ax_sim_procedure_work(&work->transfers[t].procedure, true);
   return messages * (double)ax_sim_place_images(place);
 }
 
@@ -74,11 +83,16 @@ static void count_images(const choosing *c, const ax_sim_procedure *procedure, c
   ax_sim_place_fold(&place);
   ax_sim_procedure_keep(procedure, &place);
   out->images = ax_sim_place_images(&place);
-  out->work = ax_sim_procedure_work(procedure) * (double)out->images;
+  out->work = ax_sim_procedure_work(procedure, false) * (double)out->images;
 }
 
-/* An estimate goes through all images. With very many of them that takes seconds, and it is only made where no algorithm has fewer. */
-static const int64_t most_images = 1 << 12;
+/* An estimate goes through all images. With very many of them that takes seconds, but for trees, and it is only made where no algorithm
+   has fewer. */
+static bool is_soon_estimated(const candidate *made) {
+  static const int64_t most_images = 1 << 12;
+  static const double most_messages = 1 << 15;
+  return made->images <= most_images || made->work <= most_messages;
+}
 
 static ax_status estimate_left(const choosing *c, ax_sim_procedure *procedure, surveyed *out) {
   int64_t least = INT64_MAX;
@@ -86,7 +100,7 @@ static ax_status estimate_left(const choosing *c, ax_sim_procedure *procedure, s
     if (out->by[a].done && out->by[a].images < least) least = out->by[a].images;
   for (int a = 0; a < AX_ALGORITHM_COUNT; a++) {
     candidate *left = &out->by[a];
-    if (!left->done || left->images <= most_images) continue;
+    if (!left->done || is_soon_estimated(left)) continue;
     left->done = left->images == least;
     if (!left->done) continue;
     AX_TRY(ax_sim_procedure_make(procedure, (ax_algorithm)a, &left->done));
@@ -107,8 +121,7 @@ static ax_status survey(const choosing *c, ax_sim_procedure *procedure, surveyed
     AX_TRY(ax_sim_procedure_make(procedure, next, &out->by[next].done));
     candidate *made = &out->by[next];
     if (made->done) count_images(c, procedure, made);
-    if (made->done && made->images <= most_images)
-      AX_TRY(ax_sim_procedure_estimate(procedure, c->place, &made->alone));
+    if (made->done && is_soon_estimated(made)) AX_TRY(ax_sim_procedure_estimate(procedure, c->place, &made->alone));
   }
   return estimate_left(c, procedure, out);
 }
@@ -201,8 +214,26 @@ static ax_status list_ways(const choosing *c, way *ways, uint32_t *count, double
     way next = {.wanted = (ax_algorithm)(more < 0 ? i : more > 0 ? more - 1 : 0), .modest = more == 0, .switches = more > 0};
     AX_TRY(take(c, &next));
     if (is_known(ways, *count, next.hash)) continue;
+    ax_sim_estimate about;
+    AX_TRY(ax_sim_work_estimate(c->work, c->place->machine->launch, &about));
+    next.estimate = about.seconds;
     ways[(*count)++] = next;
     if (next.work < *least) *least = next.work;
+  }
+  return AX_OK;
+}
+
+/* The estimate lets no collectives of a group go on side by side, so it says nothing by itself; but it says the same of all ways. */
+static ax_status try_dear(const choosing *c, way *ways, uint32_t count, double most, uint32_t *best, double *least_seconds) {
+  for (uint32_t i = 0; i < count; i++) {
+    double seconds;
+    if (ways[i].work <= most || ways[i].work > dear_trial || ways[i].estimate >= ways[*best].estimate) continue;
+    const ax_sim_limits limits = {.messages = fmin(most_repeats * dear_trial, c->options->most_messages),
+                                  .seconds = isfinite(*least_seconds) ? *least_seconds : 0};
+    AX_TRY(try_out(c, &ways[i], limits, &seconds));
+    if (seconds >= *least_seconds) continue;
+    *best = i;
+    *least_seconds = seconds;
   }
   return AX_OK;
 }
@@ -216,13 +247,14 @@ static ax_status take_best(const choosing *c) {
   for (uint32_t i = 0; i < count; i++) {
     double seconds = 0;
     if (ways[i].work > most) continue;
-    const ax_sim_limits limits = {fmin(most_repeats * most, c->options->most_messages),
-                                  isfinite(least_seconds) ? least_seconds : 0};
+    const ax_sim_limits limits = {.messages = fmin(most_repeats * most, c->options->most_messages),
+                                  .seconds = isfinite(least_seconds) ? least_seconds : 0};
     if (count > 1) AX_TRY(try_out(c, &ways[i], limits, &seconds));
     if (best != AX_NONE && !(seconds < least_seconds || (isinf(least_seconds) && ways[i].work < ways[best].work))) continue;
     best = i;
     least_seconds = seconds;
   }
+  if (count > 1) AX_TRY(try_dear(c, ways, count, most, &best, &least_seconds));
   return take(c, &ways[best]);
 }
 
@@ -240,6 +272,44 @@ static ax_status choose(choosing *c) {
 ax_status ax_algorithms_choose(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options) {
   choosing c = {.work = work, .place = place, .options = options};
   const ax_status status = choose(&c);
+  ax_free(c.all);
+  ax_free(c.of);
+  return status;
+}
+
+/* Whether the algorithm does any of the collectives, and they make few messages with it. */
+static ax_status would_do(const choosing *c, ax_algorithm algorithm, bool *would) {
+  way other = {.wanted = algorithm};
+  *would = false;
+  for (uint32_t k = 0; k < c->count && !*would; k++) *would = c->all[k].by[algorithm].done;
+  if (!*would) return AX_OK;
+  AX_TRY(take(c, &other));
+  *would = ax_sim_work_messages(c->work, c->place) <= fmin(dear_trial, c->options->most_messages);
+  return AX_OK;
+}
+
+static ax_status list_others(choosing *c, ax_text *names) {
+  AX_TRY(survey_all(c));
+  for (int a = AX_ALGORITHM_BEST + 1; a < AX_ALGORITHM_GATHER; a++) {
+    bool would;
+    AX_TRY(would_do(c, (ax_algorithm)a, &would));
+    if (would) ax_text_add(names, "%s%s", names->length > 0 ? ", " : "", ax_algorithm_name((ax_algorithm)a));
+  }
+  return AX_OK;
+}
+
+ax_status ax_algorithms_refuse(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options) {
+  ax_simulate_options any = *options;
+  any.algorithm = AX_ALGORITHM_BEST;
+  choosing c = {.work = work, .place = place, .options = &any};
+  ax_text why = {0}, others = {0};
+  ax_text_add(&why, "%s", ax_message());
+  ax_status status = list_others(&c, &others);
+  if (status == AX_OK && others.length > 0)
+    ax_text_add(&why, " with the algorithm %s; these would do: best, %s", ax_algorithm_name(options->algorithm), others.data);
+  if (status == AX_OK) status = ax_error(AX_INVALID_ARGUMENT, "%s", why.data != NULL ? why.data : "");
+  ax_text_deinit(&why);
+  ax_text_deinit(&others);
   ax_free(c.all);
   ax_free(c.of);
   return status;

@@ -16,6 +16,12 @@ void ax_sim_work_unfold(ax_sim_place *place);
 /* Folds the place as far as all transfers allow. Returns how many messages that makes, about. */
 double ax_sim_work_fold(const ax_sim_work *work, ax_sim_place *place);
 
+/* Messages of all transfers, each once, if none were repeated. */
+double ax_sim_work_messages(const ax_sim_work *work, const ax_sim_place *place);
+
+/* Adds to an error of the algorithm that is asked for which others would make few messages, if there are any. */
+AX_MUST_USE ax_status ax_algorithms_refuse(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options);
+
 /* Times each collective by the algorithm that is fastest alone, without a trial; procedures are left unmade. times: what is known, and
    gets what is not; NULL: none are kept. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_algorithms_time_alone(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options,

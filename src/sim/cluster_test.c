@@ -226,6 +226,8 @@ static void test_refusals(void **state) {
   TEST_FAILS(on(l, DEVICE "torus sides 2147483647 2 bandwidth 1", NULL, &s), AX_INVALID_ARGUMENT, "more than 2147483647 devices");
   TEST_FAILS(on(l, DEVICE "switch bandwidth 1", &(ax_simulate_options){.algorithm = AX_ALGORITHM_TREE, .most_messages = 10}, &s),
              AX_INVALID_ARGUMENT, "simulate: more than 10 messages: 24 ");
+  TEST_FAILS(on(l, DEVICE "switch bandwidth 1", &(ax_simulate_options){.algorithm = AX_ALGORITHM_RING, .most_messages = 200}, &s),
+             AX_INVALID_ARGUMENT, "by itself with the algorithm ring; these would do: best, tree");
   TEST_FAILS(on(l, DEVICE "switch bandwidth 1", &(ax_simulate_options){.algorithm = (ax_algorithm)99}, &s), AX_INVALID_ARGUMENT,
              "the algorithm is 99");
   assert_null(s.ops);

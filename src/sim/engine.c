@@ -140,7 +140,7 @@ static ax_status put(ax_sim_engine *e, const ax_sim_hop *hops, uint32_t count, u
   e->hop_count += count;
   e->result->messages += senders;
   e->sent += senders;
-  if (e->sent <= e->most) return AX_OK;
+  if (e->sent <= e->unrepeated) return AX_OK;
   return ax_error(
       AX_INVALID_ARGUMENT,
       "simulate: more than %.0f messages: %u of the mesh's devices differ from one another, and each is simulated by itself",
@@ -494,11 +494,13 @@ static void release(ax_sim_engine *e) {
 
 ax_status ax_sim_engine_run(const ax_sim_work *work, const ax_sim_place *place, ax_sim_limits limits, bool repeats,
                             ax_sim_engine_result *out) {
+  enum { early = 8 };
   const int64_t images = ax_sim_place_images(place);
   ax_sim_engine e = {.work = work,
                      .place = place,
                      .result = out,
                      .most = limits.messages,
+                     .unrepeated = limits.all > limits.messages && repeats ? limits.messages / early : limits.messages,
                      .until = limits.seconds,
                      .repeats = repeats,
                      .tick = choose_tick(work, place)};

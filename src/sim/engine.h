@@ -41,6 +41,8 @@ typedef struct ax_sim_engine_result {
 /* Where a run is given up. */
 typedef struct ax_sim_limits {
   double messages; /* at most so many that are simulated one by one */
+  double
+      all; /* that there are if none is repeated; where that is too many, a run is given up that repeats none in its first eighth; 0: not known */
   double seconds;  /* of simulated time: whoever compares runs need not know by how much one is slower; 0: none */
 } ax_sim_limits;
 

@@ -100,6 +100,15 @@ static ax_status estimate(estimating *s, ax_sim_estimate *out) {
   return AX_OK;
 }
 
+ax_status ax_sim_work_estimate(const ax_sim_work *work, double launch, ax_sim_estimate *out) {
+  estimating s = {.work = work, .launch = launch};
+  const ax_status status = estimate(&s, out);
+  ax_free(s.done);
+  ax_free(s.free);
+  ax_free(s.group);
+  return status;
+}
+
 static ax_status make_work(const ax_plan *plan, const ax_cluster *machine, ax_kept_times *times, ax_sim_work *work) {
   ax_sim_place place;
   const ax_timed_kernels none = {0};
@@ -111,13 +120,9 @@ static ax_status make_work(const ax_plan *plan, const ax_cluster *machine, ax_ke
 
 ax_status ax_plan_estimate(const ax_plan *plan, const ax_cluster *machine, ax_kept_times *times, ax_sim_estimate *out) {
   ax_sim_work work = {0};
-  estimating s = {.work = &work, .launch = machine->launch};
   *out = (ax_sim_estimate){0};
   ax_status status = make_work(plan, machine, times, &work);
-  if (status == AX_OK) status = estimate(&s, out);
-  ax_free(s.done);
-  ax_free(s.free);
-  ax_free(s.group);
+  if (status == AX_OK) status = ax_sim_work_estimate(&work, machine->launch, out);
   ax_sim_work_deinit(&work);
   return status;
 }

@@ -9,6 +9,7 @@
 #include "axle/simulate.h"
 #include "plan/plan.h"
 #include "sim/kept_times.h"
+#include "sim/work.h"
 
 typedef struct ax_sim_estimate { /* seconds */
   double seconds;
@@ -16,6 +17,8 @@ typedef struct ax_sim_estimate { /* seconds */
   double launching;             /* part of computing: beginning kernels, which takes the same however little they do */
 } ax_sim_estimate;
 
+/* Of work whose operations and transfers have their times already (algorithms.h). launch: seconds of beginning a kernel. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_sim_work_estimate(const ax_sim_work *work, double launch, ax_sim_estimate *out);
 /* times: of this machine's collectives, used and added to; NULL: none are kept. Statuses: as ax_simulate. AX_ABSENT: a plan with
    kernels, whose times data decide. */
 AX_MUST_USE ax_status ax_plan_estimate(const ax_plan *plan, const ax_cluster *machine, ax_kept_times *times, ax_sim_estimate *out);

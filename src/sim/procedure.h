@@ -112,9 +112,9 @@ AX_MUST_USE ax_status ax_sim_procedure_make(ax_sim_procedure *procedure, ax_algo
 void ax_sim_procedure_deinit(ax_sim_procedure *procedure);
 /* Folds the place less, so that the procedure is the same for all devices of one image. */
 void ax_sim_procedure_keep(const ax_sim_procedure *procedure, ax_sim_place *place);
-/* Bytes that a device sends, the mean; and messages, at most, of steps that are all the same those of a few. */
+/* Bytes that a device sends, the mean; and messages, the mean; of steps that are all the same those of a few, or, whole, all of them. */
 double ax_sim_procedure_bytes(const ax_sim_procedure *procedure);
-double ax_sim_procedure_work(const ax_sim_procedure *procedure);
+double ax_sim_procedure_work(const ax_sim_procedure *procedure, bool whole);
 /* How long a procedure takes where all begin at once and links are idle, as if members did each step together. */
 typedef struct ax_sim_alone {
   double seconds;

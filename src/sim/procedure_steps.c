@@ -87,16 +87,15 @@ double ax_sim_procedure_bytes(const ax_sim_procedure *s) {
   return bytes;
 }
 
-double ax_sim_procedure_work(const ax_sim_procedure *s) {
+double ax_sim_procedure_work(const ax_sim_procedure *s, bool whole) {
   enum { until_steady = 256 };
   const int64_t n = s->group.members;
   double messages = 0;
   for (uint32_t c = 0; c < s->chain_count; c++)
     for (uint32_t i = 0; i < s->chains[c].phase_count; i++) {
       const ax_sim_phase *phase = &s->chains[c].phases[i];
-      const bool of_one = phase->move == AX_MOVE_FORTH || phase->move == AX_MOVE_BACK;
-      messages += (double)(phase->varied || phase->repeat < until_steady ? phase->repeat : until_steady) * (double)phase->fan /
-                  (of_one ? (double)n : 1);
+      const double steps = (double)(phase->varied || phase->repeat < until_steady || whole ? phase->repeat : until_steady);
+      messages += steps * (double)phase->fan * senders(s, phase) / (double)n;
     }
   return messages;
 }

@@ -227,11 +227,11 @@ static void equal_steps_are_worked_through_once(void **state) {
   bool done;
   make(AX_COLLECTIVE_ALL_REDUCE, "x=1000", 8, &g);
   TEST_OK(ax_sim_procedure_make(&g.procedure, AX_ALGORITHM_RING, &done));
-  assert_true(ax_sim_procedure_work(&g.procedure) == 256); /* until it is steady, of 1998 steps */
+  assert_true(ax_sim_procedure_work(&g.procedure, false) == 256); /* until it is steady, of 1998 steps */
   unmake(&g);
   make(AX_COLLECTIVE_ALL_TO_ALL, "x=1000", 8, &g);
   TEST_OK(ax_sim_procedure_make(&g.procedure, AX_ALGORITHM_PAIRWISE, &done));
-  assert_true(ax_sim_procedure_work(&g.procedure) == 999); /* each step goes elsewhere */
+  assert_true(ax_sim_procedure_work(&g.procedure, false) == 999); /* each step goes elsewhere */
   unmake(&g);
 }
 

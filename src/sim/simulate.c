@@ -251,8 +251,11 @@ static ax_status simulate_plan(simulating *s, const ax_plan *plan, ax_simulation
   if (s->slow != NULL) s->place.foldable = false; /* groups are those of the machine as it is without stragglers */
   AX_TRY(ax_algorithms_choose(&s->work, &s->place, &s->options));
   if (s->options.every_device) ax_sim_work_unfold(&s->place);
-  AX_TRY(ax_sim_engine_run(&s->work, &s->place, (ax_sim_limits){.messages = s->options.most_messages}, !s->options.every_device,
-                           &s->result));
+  const ax_sim_limits limits = {.messages = s->options.most_messages, .all = ax_sim_work_messages(&s->work, &s->place)};
+  const ax_status status = ax_sim_engine_run(&s->work, &s->place, limits, !s->options.every_device, &s->result);
+  if (status == AX_INVALID_ARGUMENT && s->options.algorithm != AX_ALGORITHM_BEST && !s->options.every_device)
+    return ax_algorithms_refuse(&s->work, &s->place, &s->options);
+  AX_TRY(status);
   return give(s, out);
 }
 

@@ -54,6 +54,7 @@ typedef struct ax_sim_engine {
   const ax_sim_place *place;
   ax_sim_engine_result *result;
   double most, sent; /* limit of messages that are simulated one by one, and their number so far */
+  double unrepeated; /* that limit as long as no round was repeated */
   double until;      /* seconds: where the run is given up; 0: nowhere */
   double tick;       /* seconds; all times are in ticks */
   double time;

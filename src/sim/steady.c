@@ -188,6 +188,7 @@ static ax_status repeat(ax_sim_engine *e, const ax_sim_steady *s, double rounds)
     e->result->link_bytes[l] += rounds * (e->result->link_bytes[l] - s->link_bytes[l]);
   }
   e->result->messages += rounds * (e->result->messages - s->messages);
+  e->unrepeated = e->most;
   return AX_OK;
 }
 
