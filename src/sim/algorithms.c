@@ -27,6 +27,7 @@ typedef struct way {
   bool switches;       /* in switches where that takes less */
   double work;         /* messages */
   double estimate;     /* seconds, about */
+  bool tried;
   uint64_t hash;       /* of the algorithms that are taken */
 } way;
 
@@ -48,6 +49,7 @@ typedef struct choosing {
   const ax_simulate_options *options;
   surveyed *all;
   uint32_t count, *of; /* of: by transfer, which of all */
+  ax_sim_engine_result *known; /* of the best that was tried out */
 } choosing;
 
 /* --- How far devices are alike --- */
@@ -189,14 +191,18 @@ static ax_status take(const choosing *c, way *way) {
 
 /* --- The best of all --- */
 
-/* Infinite: it makes too many messages after all, or takes as long as the best so far. */
-static ax_status try_out(const choosing *c, way *way, ax_sim_limits limits, double *seconds) {
+/* Tries it out, and keeps what comes of it if that takes less than the best so far, in so many seconds (INFINITY: nothing). Infinite: it
+   makes too many messages after all, or takes as long. */
+static ax_status try_out(choosing *c, way *way, double messages, double least, double *seconds) {
+  const ax_sim_limits limits = {.messages = fmin(messages, c->options->most_messages), .seconds = isfinite(least) ? least : 0};
   ax_sim_engine_result result;
   AX_TRY(take(c, way));
   const ax_status status = ax_sim_engine_run(c->work, c->place, limits, true, &result);
   *seconds = status == AX_OK ? result.seconds : INFINITY;
-  if (status == AX_OK) ax_sim_engine_result_deinit(&result);
-  return status == AX_INVALID_ARGUMENT ? AX_OK : status;
+  if (status != AX_OK) return status == AX_INVALID_ARGUMENT ? AX_OK : status;
+  ax_sim_engine_result_deinit(*seconds < least ? c->known : &result);
+  if (*seconds < least) *c->known = result;
+  return AX_OK;
 }
 
 static bool is_known(const way *ways, uint32_t count, uint64_t hash) {
@@ -223,22 +229,33 @@ static ax_status list_ways(const choosing *c, way *ways, uint32_t *count, double
   return AX_OK;
 }
 
-/* The estimate lets no collectives of a group go on side by side, so it says nothing by itself; but it says the same of all ways. */
-static ax_status try_dear(const choosing *c, way *ways, uint32_t count, double most, uint32_t *best, double *least_seconds) {
+/* Of the ways that make more messages than those that were tried, but not very many, the one with the least estimate, if that is less
+   than so much; AX_NONE: there is none. */
+static uint32_t next_dear(const way *ways, uint32_t count, double most, double dear, double estimate) {
+  uint32_t next = AX_NONE;
   for (uint32_t i = 0; i < count; i++) {
+    if (ways[i].work <= most || ways[i].work > dear || ways[i].tried || ways[i].estimate >= estimate) continue;
+    next = i;
+    estimate = ways[i].estimate;
+  }
+  return next;
+}
+
+/* The estimate lets no collectives of a group go on side by side, so it says nothing by itself; but it says the same of all ways. */
+static ax_status try_dear(choosing *c, way *ways, uint32_t count, double most, uint32_t *best, double *least_seconds) {
+  const double dear = fmax(dear_trial, most_repeats * most);
+  for (uint32_t next; (next = next_dear(ways, count, most, dear, ways[*best].estimate)) != AX_NONE;) {
     double seconds;
-    if (ways[i].work <= most || ways[i].work > dear_trial || ways[i].estimate >= ways[*best].estimate) continue;
-    const ax_sim_limits limits = {.messages = fmin(most_repeats * dear_trial, c->options->most_messages),
-                                  .seconds = isfinite(*least_seconds) ? *least_seconds : 0};
-    AX_TRY(try_out(c, &ways[i], limits, &seconds));
+    ways[next].tried = true;
+    AX_TRY(try_out(c, &ways[next], most_repeats * dear, *least_seconds, &seconds));
     if (seconds >= *least_seconds) continue;
-    *best = i;
+    *best = next;
     *least_seconds = seconds;
   }
   return AX_OK;
 }
 
-static ax_status take_best(const choosing *c) {
+static ax_status take_best(choosing *c) {
   way ways[ways_count];
   uint32_t count, best = AX_NONE;
   double least, least_seconds = INFINITY;
@@ -247,9 +264,7 @@ static ax_status take_best(const choosing *c) {
   for (uint32_t i = 0; i < count; i++) {
     double seconds = 0;
     if (ways[i].work > most) continue;
-    const ax_sim_limits limits = {.messages = fmin(most_repeats * most, c->options->most_messages),
-                                  .seconds = isfinite(least_seconds) ? least_seconds : 0};
-    if (count > 1) AX_TRY(try_out(c, &ways[i], limits, &seconds));
+    if (count > 1) AX_TRY(try_out(c, &ways[i], most_repeats * most, least_seconds, &seconds));
     if (best != AX_NONE && !(seconds < least_seconds || (isinf(least_seconds) && ways[i].work < ways[best].work))) continue;
     best = i;
     least_seconds = seconds;
@@ -269,8 +284,9 @@ static ax_status choose(choosing *c) {
   return asked.work > c->options->most_messages ? take(c, &asked) : AX_OK;
 }
 
-ax_status ax_algorithms_choose(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options) {
-  choosing c = {.work = work, .place = place, .options = options};
+ax_status ax_algorithms_choose(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options,
+                               ax_sim_engine_result *known) {
+  choosing c = {.work = work, .place = place, .options = options, .known = known};
   const ax_status status = choose(&c);
   ax_free(c.all);
   ax_free(c.of);

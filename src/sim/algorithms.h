@@ -7,9 +7,10 @@
 
 /* Makes the procedures of all transfers and posts: by options->algorithm those that it can do; the others, and all of them for
    AX_ALGORITHM_BEST, by the fastest algorithm. The choice is the same whether every device is simulated or not. The place may be
-   folded differently afterwards.
+   folded differently afterwards. known: zero to start; what comes of the choice, if that was tried out (`ops` NULL: it was not).
    AX_OUT_OF_MEMORY, AX_DEADLOCK. */
-AX_MUST_USE ax_status ax_algorithms_choose(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options);
+AX_MUST_USE ax_status ax_algorithms_choose(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options,
+                                           ax_sim_engine_result *known);
 
 /* No device is an image of another. */
 void ax_sim_work_unfold(ax_sim_place *place);

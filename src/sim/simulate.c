@@ -249,7 +249,9 @@ static ax_status simulate_plan(simulating *s, const ax_plan *plan, ax_simulation
   AX_TRY(time_kernels(s, plan));
   AX_TRY(ax_sim_work_make(plan, &s->place, s->kernels, &s->work));
   if (s->slow != NULL) s->place.foldable = false; /* groups are those of the machine as it is without stragglers */
-  AX_TRY(ax_algorithms_choose(&s->work, &s->place, &s->options));
+  AX_TRY(ax_algorithms_choose(&s->work, &s->place, &s->options, &s->result));
+  if (s->result.ops != NULL && !s->options.every_device) return give(s, out);
+  ax_sim_engine_result_deinit(&s->result);
   if (s->options.every_device) ax_sim_work_unfold(&s->place);
   const ax_sim_limits limits = {.messages = s->options.most_messages, .all = ax_sim_work_messages(&s->work, &s->place)};
   const ax_status status = ax_sim_engine_run(&s->work, &s->place, limits, !s->options.every_device, &s->result);
