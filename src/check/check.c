@@ -123,6 +123,8 @@ static void say_how(const ax_proof *proof, ax_verdict verdict, ax_text *how) {
                 (unsigned long long)proof->holds, proof->symmetric ? ", one of each class that turning the devices makes" : "");
     if (proof->locks > 0) ax_text_add(how, "; %u lock%s may be taken in any order", proof->locks, proof->locks > 1 ? "s" : "");
     if (proof->exact) ax_text_add(how, ", as sums of floats are exact with these inputs");
+    if (proof->extremes)
+      ax_text_add(how, ", as floats whose maximum or minimum is taken are no NaN, nor zeros of both signs, with these inputs");
   } else if (!proof->confluent)
     ax_text_add(how, "one run does not tell all: %s", proof->why_not != NULL ? proof->why_not : "");
   else
@@ -148,9 +150,11 @@ static ax_status prove_run(struct checked *c, ax_watch *watch, const ax_act_reco
     all->proof = (ax_proof){0};
   } else if (status == AX_OK)
     status = ax_prove(record, &options, proof);
-  if (status == AX_OK && proof->exact && all->proved_for != AX_INPUTS_THESE) {
+  if (status == AX_OK && (proof->exact || proof->extremes) && all->proved_for != AX_INPUTS_THESE) {
     all->proved_for = AX_INPUTS_THESE;
-    ax_text_add(&all->why, "sums of floats are exact with these values");
+    ax_text_add(&all->why, "%s",
+                proof->exact ? "sums of floats are exact with these values"
+                             : "floats whose maximum or minimum is taken may be NaN, or zeros of both signs");
   }
   proof->seconds = ax_seconds() - begin;
   ax_free(symmetry);
@@ -166,7 +170,7 @@ static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *
     ax_proof_deinit(&proof);
     return status;
   }
-  c->by_values = proof.exact || !proof.confluent;
+  c->by_values = proof.exact || proof.extremes || !proof.confluent;
   kernel->pairs = proof.pairs, kernel->holds = proof.holds, kernel->seconds = proof.seconds;
   const ax_act_findings told = {.items = proof.findings.items,
                                 .count = proof.confluent ? proof.findings.count : certain_first(&proof.findings)};

@@ -17,9 +17,11 @@
    reads of other colours leaves the group without one; the next write begins another.
 
    Additions commute if each is whole, which is watched: after a load nothing but the store of the same addition comes, before the
-   agent does anything to a lock. Floats commute if all terms are multiples of one power of 2, and the sum of all, without signs, is
-   below that power times 2^bits: then each sum in each order is a number of the dtype. Neither matters while one agent alone makes
-   the group, as its acts are in order. */
+   agent does anything to a lock. A group has additions of one kind (ax_update): a maximum between two sums does not commute. Sums
+   of floats commute if all terms are multiples of one power of 2, and the sum of all, without signs, is
+   below that power times 2^bits: then each sum in each order is a number of the dtype. Maxima and minima of floats commute if
+   no term is NaN, whose bits could be of either of two, and no two are zeros that differ in their sign: the rest is in one order, and equal
+   numbers have equal bits. None of this matters while one agent alone makes the group, as its acts are in order. */
 #include "check/conflict.h"
 
 #include <math.h>
@@ -52,7 +54,7 @@ typedef struct atom_state { /* heads of lists in `accesses`; AX_NONE */
   bool bad; /* of SUMS: additions that do not commute */
   uint64_t held; /* of SUMS: locks that all of them hold */
   uint32_t open; /* the step that has loaded and not stored yet; AX_NONE */
-  uint8_t bits;
+  uint8_t bits, update, zeros;
   int32_t least; /* of floats: what all terms are multiples of, and their sum */
   double most;
 } atom_state;
@@ -186,8 +188,8 @@ static ax_status join_group(finder *f, const access *a, bool *first) {
   return remember(f, a);
 }
 
-static uint8_t bits_of(const finder *f, const access *a) {
-  return pool_of(f)->touches[a->loads != AX_NONE ? a->loads : a->adds].sum.bits;
+static const ax_touch_sum *part_of(const finder *f, const access *a) {
+  return &pool_of(f)->touches[a->loads != AX_NONE ? a->loads : a->adds].sum;
 }
 
 static group_kind kind_of(const finder *f, const access *a) {
@@ -203,6 +205,15 @@ static bool is_exact(atom_state *atom, const ax_touch_sum *term) {
   return atom->most < ldexp(1, bits < term->top ? bits : term->top);
 }
 
+static bool is_extreme(uint8_t update) { return update == AX_UPDATE_MAX || update == AX_UPDATE_MIN; }
+
+/* Whether floats so far come to the same in any order. */
+static bool commutes(atom_state *atom, const ax_touch_sum *term) {
+  if (!is_extreme(term->update)) return is_exact(atom, term);
+  atom->zeros |= term->zeros;
+  return atom->zeros != 3 && !isinf(term->most);
+}
+
 /* Part of an addition, within a section. first: in its group. Only the first load's value counts: others are sums. */
 static void note_sum(finder *f, const access *a, bool first) {
   atom_state *atom = &f->atoms[a->atom];
@@ -213,9 +224,9 @@ static void note_sum(finder *f, const access *a, bool first) {
     good = ax_game_step(f->g, atom->open)->agent == ax_game_step(f->g, a->step)->agent &&
            f->locks->stretch[atom->open] == f->locks->stretch[a->step];
   atom->open = adds ? AX_NONE : a->step;
-  if (bits_of(f, a) != AX_SUM_WRAPS) {
-    if (loads && first) good = is_exact(atom, &touches[a->loads].sum) && good;
-    if (adds) good = is_exact(atom, &touches[a->adds].sum) && good;
+  if (part_of(f, a)->bits != AX_SUM_WRAPS) {
+    if (loads && first) good = commutes(atom, &touches[a->loads].sum) && good;
+    if (adds) good = commutes(atom, &touches[a->adds].sum) && good;
   }
   atom->bad = atom->bad || !good;
 }
@@ -224,24 +235,34 @@ static void note_sum(finder *f, const access *a, bool first) {
 static void judge_sums(finder *f, const atom_state *atom, bool ends) {
   if (atom->group == AX_NONE || atom->kind != GROUP_SUMS || atom->agents < 2) return;
   f->locks->refused = f->locks->refused || atom->bad || (ends && atom->open != AX_NONE);
-  f->locks->floats = f->locks->floats || atom->bits != AX_SUM_WRAPS;
+  if (atom->bits == AX_SUM_WRAPS) return;
+  f->locks->floats = f->locks->floats || !is_extreme(atom->update);
+  f->locks->extremes = f->locks->extremes || is_extreme(atom->update);
 }
 
 static ax_status follow(finder *f, const access *a) {
   atom_state *atom = &f->atoms[a->atom];
   const group_kind kind = kind_of(f, a);
   const uint64_t held = kind == GROUP_SUMS ? f->locks->held[a->step] : 0;
-  const uint8_t bits = kind == GROUP_SUMS ? bits_of(f, a) : 0;
+  const ax_touch_sum part = kind == GROUP_SUMS ? *part_of(f, a) : (ax_touch_sum){0};
   bool same = atom->group != AX_NONE && kind == atom->kind && kind != GROUP_WRITE;
-  if (kind == GROUP_SUMS) same = same && (atom->held & held) != 0 && atom->bits == bits;
+  if (kind == GROUP_SUMS) same = same && (atom->held & held) != 0 && atom->bits == part.bits && atom->update == part.update;
   const bool coloured = atom->group != AX_NONE && a->colour != 0 && a->colour == atom->colour && kind != GROUP_SUMS;
   if (coloured && kind == GROUP_WRITE) atom->kind = GROUP_WRITE;
   if (same && a->colour != atom->colour) atom->colour = 0;
   same = same || coloured;
   if (!same) {
     judge_sums(f, atom, true);
-    *atom = (atom_state){.group = AX_NONE, .before = atom->group, .number = atom->number + 1, .kind = kind,
-                         .colour = a->colour, .held = held, .open = AX_NONE, .bits = bits, .least = AX_SUM_ZERO};
+    *atom = (atom_state){.group = AX_NONE,
+                         .before = atom->group,
+                         .number = atom->number + 1,
+                         .kind = kind,
+                         .colour = a->colour,
+                         .held = held,
+                         .open = AX_NONE,
+                         .bits = part.bits,
+                         .update = part.update,
+                         .least = AX_SUM_ZERO};
   }
   bool comes_first;
   AX_TRY(join_group(f, a, &comes_first));

@@ -20,14 +20,19 @@
 
    Theorem 3. Let there be only locks among the semaphores whose waits are not in order, and let all conditions of theorem 1 hold in
    the free game, for all conflicting pairs but these: two additions (act.h) within sections of one lock that shut each other out, as
-   each holds more than half of the supply T. Each of these additions is whole (conflict.c), and their sums are exact. Then what theorem 1 says holds
+   each holds more than half of the supply T. Each of these additions is whole (conflict.c), all that meet in a group are of one kind (sums, products,
+   maxima, minima, or bits that are joined by and, or, xor), and they commute: always of integers; sums of floats if they are exact,
+   maxima and minima of floats if no term is NaN and no zeros differ in their sign. Then what theorem 1 says holds
    for each run of K, but for what additions load: this may differ, and no other value does.
 
      Each run of K is one of the free game, as far as it comes: by induction, with the same acts and reads as R. A take that K can do
      finds an amount that was supplied, so the free game can do it. A read of a byte reads what it read in R, as for theorem 1: all
      accesses of the group before (conflict.c) are needed for it. If these are additions, they are whole and come one after the
-     other, since no two agents are in such sections of one lock at once; so they leave the sum of the same terms, which is exact.
-     What an addition loads, only its sum depends on.
+     other, since no two agents are in such sections of one lock at once; so they leave what their one operation makes of the same
+     terms and of what was there before the first. That operation commutes and is associative on these values, so the order does not
+     matter. The terms are the same, as each follows from reads that are no loads of additions: had a term been read from bytes that
+     others write, that read and those writes would be a conflicting pair, which is in order.
+     What an addition loads, only its result depends on.
 
      No run ends before R does. Suppose that K stands at c and no agent can go on. If c is not R's end, the first step of R that is
      not done at c is possible in the free game. Other acts than takes and drains are possible in K when they are in the free game.

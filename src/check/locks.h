@@ -11,8 +11,9 @@ typedef struct ax_locks { /* of the record of a game; zero-initialise to start *
   uint8_t *role;     /* by token: what it is to its semaphore */
   uint64_t *held;    /* by step: locks that its agent holds so that all others are shut out, a bit each */
   uint32_t *stretch; /* by step: how many of its agent's acts on locks come before */
-  bool floats, refused; /* set by ax_conflicts_find: additions within sections are of floats; they do not commute, or condition (4)
-                           of locks.c cannot hold */
+  bool floats, extremes,
+      refused; /* set by ax_conflicts_find: additions within sections are sums of floats; maxima or minima of floats;
+                                     they do not commute, or condition (4) of locks.c cannot hold */
 } ax_locks;
 /* Finds the locks of a record that has come to an end. */
 AX_MUST_USE ax_status ax_locks_find(const ax_game *game, ax_locks *out);

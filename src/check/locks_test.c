@@ -85,6 +85,25 @@ static void test_sections(void **state) {
   expect(BEGIN END "core A: wait s; load+ x 0 1; load x 0 1; store+ x 0 1; signal s; signal done\n"
                    "core B: wait s; add x 0 1; signal s; signal done", 0, 0);
   expect(BEGIN END "core A: wait s; load+ x 0 1; signal s; signal done\ncore B: wait s; add x 0 1; signal s; signal done", 0, 0);
+  /* Other updates than sums: of one kind they commute, and of two they do not. */
+  for (const char *sign = "*><&|^"; *sign != 0; sign++) {
+    char text[512];
+    for (int mixed = 0; mixed < 2; mixed++) {
+      const char other = mixed ? *sign == '*' ? '+' : '*' : *sign;
+      (void)snprintf(text, sizeof text,
+                     BEGIN
+                     "core C: store x 0 4; signal s; wait done 2; load x 0 4; wait s\n"
+                     "core A: wait s; load%c x 0 1; store%c x 0 1; signal s; signal done\n"
+                     "core B: nothing *2; wait s; add%c x 0 1; signal s; signal done",
+                     other, other, *sign);
+      expect(text, !mixed, mixed ? results : 0);
+    }
+  }
+  /* What is stored is of bytes that others write as well. */
+  expect(BEGIN END
+         "core A: wait s; load x 1 2; load> x 0 1; store> x 0 1; store x 2 3; signal s; signal done\n"
+         "core B: wait s; load x 2 3; add> x 0 1; store x 1 2; signal s; signal done",
+         0, results);
   /* .. but of one agent alone they may be anything. */
   expect(BEGIN END "core A: wait s; load+ x 1 2; load x 1 2; store+ x 1 2; signal s; signal done\n"
                    "core B: wait s; add x 0 1; signal s; signal done", 1, 0);
@@ -360,7 +379,7 @@ static void stores_are_bytes(void **state) {
 
 /* --- At random --- */
 
-enum { scripts = 2500, most_states = 40000, cores = 3, shared_cell = 3, region_bytes = 6 };
+enum { scripts = 2500, most_states = 40000, cores = 3, shared_cell = 3, region_bytes = 6, updates = AX_UPDATE_XOR + 1 };
 
 typedef struct maker {
   test_random random;
@@ -368,6 +387,7 @@ typedef struct maker {
   uint32_t copies, amounts[2];
   bool faulty; /* anything may be left out, or be somewhere else */
   bool wide;   /* accesses are of one to three bytes from a cell on, not of a cell */
+  uint8_t usual, update;          /* ax_update: of most additions of the script; of the next */
   bool meets_before, meets_after; /* all cores, at a barrier: before their sections, and after these */
   int64_t awaited[cores];
 } maker;
@@ -397,11 +417,12 @@ static ax_bytes bytes_at(maker *m, uint32_t cell) {
   return bytes;
 }
 
+/* Additions of a script are of one kind, with a few others between. */
 static void touch(maker *m, ax_act *act, ax_bytes bytes, bool write, bool sum) {
   ax_touches *touches = &m->script.touches;
   if (act->touch_count++ == 0) act->touch_first = touches->touch_count;
   TEST_OK(ax_touches_add(touches, 0, write, false, 1, &bytes));
-  if (sum) touches->touches[touches->touch_count - 1].sum.bits = AX_SUM_WRAPS;
+  if (sum) touches->touches[touches->touch_count - 1].sum = (ax_touch_sum){.bits = AX_SUM_WRAPS, .update = m->update};
 }
 
 static void access_bytes(maker *m, uint32_t agent, ax_bytes bytes, bool read, bool write, bool sum) {
@@ -424,6 +445,7 @@ static void gather(maker *m, uint32_t agent) {
 static void add_up(maker *m, uint32_t agent, uint32_t cell) {
   const bool whole = chance(m, 40);
   ax_bytes bytes = bytes_at(m, cell);
+  m->update = m->faulty && chance(m, 15) ? (uint8_t)below(m, updates) : m->usual;
   access_bytes(m, agent, bytes, true, whole, true);
   /* Of these bytes, as a script's other stores depend on what is loaded, and an addition has no other use of it (act.h). */
   if (!whole && chance(m, 10)) access_bytes(m, agent, bytes, true, chance(m, 50), chance(m, 50));
@@ -515,6 +537,7 @@ static ax_script make_script(uint64_t seed) {
   const uint32_t counts[2] = {1 + chance(&m, 30), 1 + chance(&m, 20)};
   m.faulty = chance(&m, 50);
   m.wide = chance(&m, 60);
+  m.usual = m.update = chance(&m, 40) ? AX_UPDATE_ADD : (uint8_t)below(&m, updates);
   m.meets_before = chance(&m, 20);
   m.meets_after = chance(&m, 20);
   for (uint32_t k = 0; k < 2; k++) m.amounts[k] = chance(&m, 70) ? counts[k] : 1;

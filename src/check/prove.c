@@ -641,6 +641,7 @@ static ax_status prove_locks(const ax_act_record *record, ax_proof *out) {
     out->confluent = out->proved = true;
     out->locks = locks.count;
     out->exact = locks.floats;
+    out->extremes = locks.extremes;
     ax_free(out->why_not);
     out->why_not = NULL;
   }

@@ -32,6 +32,7 @@ typedef struct ax_proof {
   bool symmetric;               /* the symmetry was used */
   uint32_t locks;               /* that it does not matter who takes first; 0: none had to be looked at */
   bool exact;                   /* as floats that are added within sections are not rounded */
+  bool extremes;                /* as floats whose maximum or minimum is taken there are no NaN, nor zeros of both signs */
   char *why_not;                /* NULL, or the reasons why runs differ, a line each */
   ax_act_findings findings;     /* of races the first few */
   uint32_t kinds;               /* bit k: there are findings of kind k */

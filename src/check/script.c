@@ -127,14 +127,33 @@ static ax_status peek(void *context, void *state, uint32_t agent, ax_act *act, b
   return AX_OK;
 }
 
+static uint64_t updated(ax_update update, uint64_t a, uint64_t b) {
+  switch (update) {
+    case AX_UPDATE_MUL:
+      return a * b;
+    case AX_UPDATE_MAX:
+      return a > b ? a : b;
+    case AX_UPDATE_MIN:
+      return a < b ? a : b;
+    case AX_UPDATE_AND:
+      return a & b;
+    case AX_UPDATE_OR:
+      return a | b;
+    case AX_UPDATE_XOR:
+      return a ^ b;
+    default:
+      return a + b;
+  }
+}
+
 /* What an addition has loaded is added to, and stored; until then other writes may depend on it. */
-static void touch_for_sum(uint64_t *at, uint32_t agent, uint64_t *word, uint64_t byte, bool write) {
+static void touch_for_sum(uint64_t *at, uint32_t agent, uint64_t *word, uint64_t byte, const ax_touch *touch) {
   uint64_t *loaded = &at[4 + byte % loaded_bytes];
-  if (!write) {
+  if (!touch->write) {
     *loaded = *word;
     return;
   }
-  *word = *loaded + ax_hash_word(ax_hash_word(AX_HASH_SEED, agent), at[1] + 1);
+  *word = updated((ax_update)touch->sum.update, *loaded, ax_hash_word(ax_hash_word(AX_HASH_SEED, agent), at[1] + 1));
   *loaded = 0;
 }
 
@@ -156,7 +175,7 @@ static void touch_memory(const ax_script *s, uint64_t *words, uint32_t agent, co
         for (uint64_t b = s->touches.runs[r].begin; b < s->touches.runs[r].end; b++) {
           uint64_t *word = &words[s->first_word[touch->region] + b];
           if (touch->sum.bits != 0)
-            touch_for_sum(at, agent, word, b, write != 0);
+            touch_for_sum(at, agent, word, b, touch);
           else if (write == 0)
             at[2] = ax_hash_word(at[2], *word);
           else

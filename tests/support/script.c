@@ -41,27 +41,38 @@ static void touch(parser *p, ax_act *act, const char *region, bool write, bool s
   assert_int_equal(ax_touches_add(&s->touches, r, write, scope, 1, &bytes), AX_OK);
 }
 
-/* The last touch is part of an addition. */
-static void sum(parser *p) {
+/* The last touch is part of an addition, or of what else the verb's sign says. */
+static void sum(parser *p, const char *verb) {
+  static const char signs[] = {[AX_UPDATE_ADD] = '+', [AX_UPDATE_MUL] = '*', [AX_UPDATE_MAX] = '>', [AX_UPDATE_MIN] = '<',
+                               [AX_UPDATE_AND] = '&', [AX_UPDATE_OR] = '|',  [AX_UPDATE_XOR] = '^'};
   ax_touches *touches = &p->out->script.touches;
-  touches->touches[touches->touch_count - 1].sum.bits = AX_SUM_WRAPS;
+  uint8_t update = AX_UPDATE_ADD;
+  for (uint8_t k = 0; k < AX_COUNT(signs); k++)
+    if (strchr(verb, signs[k]) != NULL) update = k;
+  touches->touches[touches->touch_count - 1].sum = (ax_touch_sum){.bits = AX_SUM_WRAPS, .update = update};
+}
+
+/* "load+", "load>" .. */
+static bool is_part(const char *verb, const char *name) {
+  const size_t length = strlen(name);
+  return strncmp(verb, name, length) == 0 && verb[length] != 0 && verb[length + 1] == 0;
 }
 
 static void add_act(parser *p, uint32_t agent, const char *text) {
   char verb[16] = "", object[32] = "";
   long long m = -1, n = -1, times = 1;
-  const char *star = strchr(text, '*');
-  if (star != NULL) times = atoll(star + 1);
+  const char *star = strstr(text, " *");
+  if (star != NULL) times = atoll(star + 2);
   if (sscanf(text, "%15s %31s %lld %lld", verb, object, &m, &n) < 1) return;
   for (; times > 0; times--) {
     ax_act act = {.kind = AX_ACT_LOCAL, .amount = m < 0 ? 1 : m};
     bool is_load = strcmp(verb, "load") == 0, is_store = strcmp(verb, "store") == 0, is_update = strcmp(verb, "update") == 0;
-    bool is_add = strcmp(verb, "add") == 0, loads_sum = is_add || strcmp(verb, "load+") == 0,
-         stores_sum = is_add || strcmp(verb, "store+") == 0;
+    bool is_add = strcmp(verb, "add") == 0 || is_part(verb, "add"), loads_sum = is_add || is_part(verb, "load"),
+         stores_sum = is_add || is_part(verb, "store");
     if (is_load || is_update) touch(p, &act, object, false, false, m, n);
     if (is_store || is_update) touch(p, &act, object, true, false, m, n);
-    if (loads_sum) touch(p, &act, object, false, false, m, n), sum(p);
-    if (stores_sum) touch(p, &act, object, true, false, m, n), sum(p);
+    if (loads_sum) touch(p, &act, object, false, false, m, n), sum(p, verb);
+    if (stores_sum) touch(p, &act, object, true, false, m, n), sum(p, verb);
     if (is_load || is_store || is_update || loads_sum || stores_sum)
       act.amount = 0;
     else if (strcmp(verb, "scope") == 0)

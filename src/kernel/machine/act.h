@@ -48,14 +48,28 @@ typedef struct ax_bytes { /* of a region */
   uint64_t begin, end;
 } ax_bytes;
 
+/* What an addition does: it need not be a sum. Each operation commutes and is associative, of integers and bools. */
+typedef enum ax_update {
+  AX_UPDATE_ADD,
+  AX_UPDATE_MUL,
+  AX_UPDATE_MAX,
+  AX_UPDATE_MIN,
+  AX_UPDATE_AND,
+  AX_UPDATE_OR,
+  AX_UPDATE_XOR
+} ax_update;
+
 /* A touch may be part of an *addition*: a load, and a store of the sum of what was loaded and another value, or one act that adds.
-   The agent has no other use of what it loaded. So additions to the same elements, each done as a whole, leave the same there in
-   any order: of integers always, of floats if no sum is rounded. */
+   In place of the sum may be another result of two values (ax_update), as their maximum. The agent has no other use of what it
+   loaded. So additions of one kind to the same elements, each done as a whole, leave the same there in any order: of integers
+   always, of floats if no sum is rounded, or, of maxima and minima, if no value is NaN and no zeros differ in their sign. */
 typedef struct ax_touch_sum {
   uint8_t bits;  /* of a float's significand, with the hidden one; AX_SUM_WRAPS: an integer; 0: no part of an addition */
+  uint8_t update; /* an ax_update */
+  uint8_t zeros;  /* floats, of maxima and minima: bit 0, there is a zero; bit 1, there is one with a minus */
   int16_t top;   /* floats: finite numbers are below 2^top */
   int32_t least; /* floats: what is loaded (of a touch that reads) or added (that writes) are multiples of 2^least .. */
-  double most;   /* .. and at most this, without their signs; infinite: one of them is not finite */
+  double most;   /* .. and at most this, without their signs; infinite: one of them is not finite (of maxima and minima: is NaN) */
 } ax_touch_sum;
 enum { AX_SUM_WRAPS = 255, AX_SUM_ZERO = 1 << 20 /* `least` of zeros alone */ };
 

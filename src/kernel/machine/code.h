@@ -32,6 +32,7 @@ typedef struct ax_code_sum { /* an addition to memory: sums.c */
   bool part;      /* the step is one, or a load or store of one */
   uint32_t load;  /* of a store: the step that loaded the other term; AX_NONE: the step is all of the addition, or its load */
   uint32_t value; /* the slot of the term that is added; AX_NONE: of a load */
+  uint8_t update; /* an ax_update (act.h) */
 } ax_code_sum;
 
 typedef struct ax_core_code_step {

@@ -2,7 +2,7 @@
 
      add r, v                        one step that adds
      x = load r; s = x + v; store r, s     a load and a store: no step between them is jumped to or jumps, so that one run of the
-                                     load comes with each of the store; nothing else uses x or s
+                                     load comes with each of the store; nothing else uses x or s. For + there may be any of `updates`
 
    That both are of the same elements is seen when the store is done: the views are compared. */
 #include <math.h>
@@ -40,9 +40,31 @@ static bool is_plain_store(const ax_core_code_step *step, const ax_step_access *
   return access->writes && !access->reads && access->combine == NULL && !ax_step_is_masked(step->eqn);
 }
 
-static bool has_sums(ax_dtype dtype) {
+/* What may be done to what was loaded. Products of floats are rounded, and products and sums of bools are none of integers. */
+typedef struct update {
+  const ax_prim *prim;
+  ax_update update;
+  bool first_alone; /* what was loaded is the first operand */
+  bool floats, bools;
+} update;
+
+static const update updates[] = {
+    {&ax_prim_add, AX_UPDATE_ADD, false, true, false},  {&ax_prim_sub, AX_UPDATE_ADD, true, true, false},
+    {&ax_prim_max, AX_UPDATE_MAX, false, true, true},   {&ax_prim_min, AX_UPDATE_MIN, false, true, true},
+    {&ax_prim_mul, AX_UPDATE_MUL, false, false, false}, {&ax_prim_and, AX_UPDATE_AND, false, false, true},
+    {&ax_prim_or, AX_UPDATE_OR, false, false, true},    {&ax_prim_xor, AX_UPDATE_XOR, false, false, true}};
+
+/* NULL: it is no such step. */
+static const update *update_of(const ax_prim *prim, ax_dtype dtype) {
   const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
-  return kind == AX_KIND_FLOAT || kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED;
+  for (size_t k = 0; k < AX_COUNT(updates); k++) {
+    const update *u = &updates[k];
+    if (u->prim != prim) continue;
+    const bool has = kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED || (kind == AX_KIND_FLOAT && u->floats) ||
+                     (kind == AX_KIND_BOOL && u->bools);
+    return has ? u : NULL;
+  }
+  return NULL;
 }
 
 typedef struct finder { /* as steps are gone through */
@@ -59,29 +81,31 @@ static uint32_t maker_of(const finder *f, uint32_t slot) {
   return f->made[slot] != AX_NONE && f->made[slot] >= f->line ? f->made[slot] : AX_NONE;
 }
 
-static bool adds(const ax_core_code_step *step) {
-  return step->kind == AX_STEP_EVAL && (step->eqn->prim == &ax_prim_add || step->eqn->prim == &ax_prim_sub);
+static const update *made_by(const finder *f, const ax_core_code_step *step) {
+  return step->kind == AX_STEP_EVAL && step->out_count == 1 ? update_of(step->eqn->prim, f->code->types[step->out[0]].dtype) : NULL;
 }
 
 /* The store's value is a sum of which one term was loaded. */
 static void find_load(finder *f, ax_core_code_step *store, const ax_step_access *access) {
   const uint32_t sum = store->in[access->value], maker = maker_of(f, sum);
-  if (maker == AX_NONE || f->uses[sum] != 1 || !adds(&f->code->steps[maker])) return;
+  const update *u = maker != AX_NONE && f->uses[sum] == 1 ? made_by(f, &f->code->steps[maker]) : NULL;
+  if (u == NULL) return;
   const ax_core_code_step *made = &f->code->steps[maker];
-  for (uint32_t i = 0; i < (made->eqn->prim == &ax_prim_add ? 2u : 1u); i++) {
+  for (uint32_t i = 0; i < (u->first_alone ? 1u : 2u); i++) {
     const uint32_t load = f->terms[maker][i];
     if (load == AX_NONE || f->uses[made->in[i]] != 1 || !is_plain_load(&f->code->steps[load])) continue;
-    f->code->steps[load].sum = (ax_code_sum){true, AX_NONE, AX_NONE};
-    store->sum = (ax_code_sum){true, load, made->in[1 - i]};
+    f->code->steps[load].sum = (ax_code_sum){true, AX_NONE, AX_NONE, (uint8_t)u->update};
+    store->sum = (ax_code_sum){true, load, made->in[1 - i], (uint8_t)u->update};
     return;
   }
 }
 
 static void look_at_access(finder *f, ax_core_code_step *step) {
   const ax_step_access *access = step->kind == AX_STEP_ACT ? ax_step_access_of(step->eqn) : NULL;
-  if (access == NULL || !has_sums(f->code->types[step->in[0]].dtype)) return;
-  if (access->combine == &ax_prim_add && !ax_step_is_masked(step->eqn))
-    step->sum = (ax_code_sum){true, AX_NONE, step->in[access->value]};
+  if (access == NULL) return;
+  const update *u = access->combine != NULL ? update_of(access->combine, f->code->types[step->in[0]].dtype) : NULL;
+  if (u != NULL && !u->first_alone && !ax_step_is_masked(step->eqn))
+    step->sum = (ax_code_sum){true, AX_NONE, step->in[access->value], (uint8_t)u->update};
   else if (is_plain_store(step, access))
     find_load(f, step, access);
 }
@@ -92,7 +116,7 @@ static void go_through(finder *f) {
     ax_core_code_step *step = &f->code->steps[s];
     if (f->entered[s]) f->line = s;
     look_at_access(f, step);
-    for (uint32_t i = 0; i < 2 && adds(step); i++) f->terms[s][i] = maker_of(f, step->in[i]);
+    for (uint32_t i = 0; i < 2 && made_by(f, step) != NULL; i++) f->terms[s][i] = maker_of(f, step->in[i]);
     for (uint32_t k = 0; k < step->out_count; k++) f->made[step->out[k]] = s;
     if (jumps(step) || step->kind == AX_STEP_MOVE) f->line = s + 1;
   }
@@ -134,12 +158,20 @@ static int twos(double x) {
   return exponent - 53 + count;
 }
 
-static ax_touch_sum sum_of(ax_dtype dtype, const void *data, int64_t count) {
-  if (!ax_is_float(dtype)) return (ax_touch_sum){.bits = AX_SUM_WRAPS};
+static bool is_sum(uint8_t update) { return update == AX_UPDATE_ADD || update == AX_UPDATE_MUL; }
+
+static ax_touch_sum sum_of(uint8_t update, ax_dtype dtype, const void *data, int64_t count) {
+  if (!ax_is_float(dtype)) return (ax_touch_sum){.bits = AX_SUM_WRAPS, .update = update};
   const ax_float_form form = ax_float_form_of(dtype);
-  ax_touch_sum sum = {.bits = (uint8_t)(form.fraction + 1), .top = (int16_t)ilogb(ax_float_largest(dtype)), .least = AX_SUM_ZERO};
+  ax_touch_sum sum = {
+      .bits = (uint8_t)(form.fraction + 1), .update = update, .top = (int16_t)ilogb(ax_float_largest(dtype)), .least = AX_SUM_ZERO};
   for (int64_t i = 0; i < count; i++) {
     const double x = ax_number_load(dtype, data, i).f;
+    if (!is_sum(update)) {
+      if (isnan(x)) sum.most = INFINITY;
+      if (x == 0) sum.zeros |= signbit(x) ? 2 : 1;
+      continue;
+    }
     if (!isfinite(x)) sum.most = INFINITY;
     if (!isfinite(x) || x == 0) continue;
     if (twos(x) < sum.least) sum.least = twos(x);
@@ -148,14 +180,14 @@ static ax_touch_sum sum_of(ax_dtype dtype, const void *data, int64_t count) {
   return sum;
 }
 
-static ax_status sum_of_memory(const ax_about *a, const ax_view *view, ax_touch_sum *out) {
+static ax_status sum_of_memory(const ax_about *a, uint8_t update, const ax_view *view, ax_touch_sum *out) {
   const ax_dtype dtype = view->type.dtype;
-  *out = (ax_touch_sum){.bits = AX_SUM_WRAPS};
+  *out = (ax_touch_sum){.bits = AX_SUM_WRAPS, .update = update};
   if (!ax_is_float(dtype)) return AX_OK;
   unsigned char *data = ax_alloc((size_t)ax_view_bytes(view) + 1);
   if (data == NULL) return ax_out_of_memory(0);
   ax_view_read(view, ax_about_place_of(a, view)->memory, NULL, data, NULL);
-  *out = sum_of(dtype, data, ax_type_elems(&view->type));
+  *out = sum_of(update, dtype, data, ax_type_elems(&view->type));
   ax_free(data);
   return AX_OK;
 }
@@ -176,13 +208,13 @@ ax_status ax_about_sum(ax_about *a) {
     const ax_core_code *code = a->state->machine->codes[a->state->machine->cores[a->actor->core].body];
     if (!same_view(view, &a->actor->frame.slot[code->steps[part->load].in[0]]->view)) return ax_about_touch(a, view, NULL, true);
   } else {
-    AX_TRY(sum_of_memory(a, view, &sum));
+    AX_TRY(sum_of_memory(a, part->update, view, &sum));
     AX_TRY(ax_about_touch(a, view, NULL, false));
     mark(a, before, sum);
     if (value == NULL) return AX_OK;
   }
   const uint32_t loaded = a->state->pool.touch_count;
   AX_TRY(ax_about_touch(a, view, NULL, true));
-  mark(a, loaded, sum_of(view->type.dtype, value->tensor->data, ax_type_elems(&view->type)));
+  mark(a, loaded, sum_of(part->update, view->type.dtype, value->tensor->data, ax_type_elems(&view->type)));
   return AX_OK;
 }

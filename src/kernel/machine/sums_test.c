@@ -46,7 +46,10 @@ static void act(maker *m) {
   if (m->budget == 0) return;
   m->budget--;
   if (way < 4) keep(m, ax_ref_load(ref));
-  else if (way < 7) keep(m, ax_add(latest(m), latest(m)));
+  else if (way < 6)
+    keep(m, ax_add(latest(m), latest(m)));
+  else if (way == 6)
+    keep(m, ax_max(latest(m), latest(m)));
   else if (way == 7) keep(m, ax_sub(latest(m), any(m)));
   else if (way == 8) keep(m, ax_mul(any(m), any(m)));
   else if (way < 12) ax_ref_store(ref, latest(m));
@@ -113,7 +116,7 @@ static uint32_t load_of(const ax_core_code *code, uint32_t s, uint32_t *value) {
   const uint32_t sum = code->steps[s].in[access_of(&code->steps[s])->value], made = maker_of(code, sum, s);
   if (made == AX_NONE || uses(code, sum) != 1 || code->steps[made].kind != AX_STEP_EVAL) return AX_NONE;
   const ax_core_code_step *step = &code->steps[made];
-  const bool adds = step->eqn->prim == &ax_prim_add;
+  const bool adds = step->eqn->prim == &ax_prim_add || step->eqn->prim == &ax_prim_max;
   for (uint32_t i = 0; i < 2 && (adds || (i == 0 && step->eqn->prim == &ax_prim_sub)); i++) {
     const uint32_t load = maker_of(code, step->in[i], made);
     const ax_step_access *access = load != AX_NONE ? access_of(&code->steps[load]) : NULL;
