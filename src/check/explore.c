@@ -257,6 +257,7 @@ ax_status ax_explore(const ax_system *system, const ax_explore_options *options,
   ax_ends_deinit(&e.ends);
   ax_orders_deinit(&e.orders);
   ax_interleaving_deinit(&e.other);
+  ax_interleaving_deinit(&e.end_way);
   system->release(system->context, e.end);
   ax_assumptions_deinit(&e.assumed);
   void *memory[] = {e.nodes, e.choices, e.done, e.history, e.acts};

@@ -31,6 +31,8 @@ typedef struct ax_system {
   uint64_t (*outcome)(void *context, const void *state);                      /* of a final state: the results alone */
   bool (*rounded)(void *context, const void *state, const void *other);       /* whether such differ as floats do whose additions
                                                                                  are in another order; NULL: never */
+  /* Makes the state at the end of a run, for `rounded`: it knows how large the terms of its sums were. NULL: any state does. */
+  AX_MUST_USE ax_status (*weigh)(void *context, const ax_interleaving *run, void **state);
   int64_t (*semaphore)(void *context, const void *state, uint32_t semaphore); /* its count */
   int64_t (*arrivals)(void *context, const void *state, uint32_t barrier);    /* at it, in all phases */
   size_t (*bytes)(void *context, const void *state);                          /* of memory that a state takes */

@@ -93,6 +93,14 @@ ax_status ax_explorer_look(ax_explorer *e, void *state) {
   return look_at_copies(e);
 }
 
+/* There is a second result: the state with the first one learns how large the terms of its sums were. */
+static ax_status weigh_first(ax_explorer *e) {
+  if (e->s->weigh == NULL) return AX_OK;
+  e->s->release(e->s->context, e->end);
+  e->end = NULL;
+  return e->s->weigh(e->s->context, &e->end_way, &e->end);
+}
+
 ax_status ax_explorer_add_outcome(ax_explorer *e, const void *state) {
   ax_exploration *out = e->out;
   const uint64_t outcome = e->s->outcome(e->s->context, state);
@@ -100,8 +108,13 @@ ax_status ax_explorer_add_outcome(ax_explorer *e, const void *state) {
   while (at < out->outcome_count && out->outcomes[at] < outcome) at++;
   if (at < out->outcome_count && out->outcomes[at] == outcome) return AX_OK;
   AX_TRY(ax_grow(&out->outcomes, sizeof out->outcomes[0], out->outcome_count, 1, &out->outcome_capacity));
-  if (out->outcome_count == 0) AX_TRY(e->s->clone(e->s->context, state, &e->end));
-  else e->beyond_rounding = e->beyond_rounding || e->s->rounded == NULL || !e->s->rounded(e->s->context, e->end, state);
+  if (out->outcome_count == 0) {
+    AX_TRY(e->s->clone(e->s->context, state, &e->end));
+    AX_TRY(ax_explorer_way(e, &e->end_way));
+  }
+  if (out->outcome_count == 1) AX_TRY(weigh_first(e));
+  if (out->outcome_count > 0)
+    e->beyond_rounding = e->beyond_rounding || e->s->rounded == NULL || !e->s->rounded(e->s->context, e->end, state);
   if (out->outcome_count == 1) {
     AX_TRY(ax_explorer_way(e, &e->other));
     e->second_at = out->states + 1;

@@ -56,6 +56,7 @@ typedef struct ax_explorer {
   ax_orders orders;     /* what these come to in other orders */
   ax_interleaving other; /* to a second result */
   void *end;             /* a state with the first; NULL */
+  ax_interleaving end_way; /* to it */
   bool beyond_rounding;  /* others differ from it by more than the order of additions */
   const ax_interleaving *scouted; /* to the state that is looked at, of a run at random; NULL: nodes are the way */
   uint64_t scout_steps;  /* that games of proofs of such runs have played */

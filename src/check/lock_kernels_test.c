@@ -278,6 +278,49 @@ static void test_made_up(void **state) {
     }
 }
 
+/* Sums that are small beside their terms differ by the order of additions alone; what is no sum, or more than one, by more. */
+
+static ax_value halves_and_adds(const ax_value *refs) {
+  const ax_value value = mine(refs);
+  ax_ref_store(refs[SUM], ax_add(ax_mul(ax_ref_load(refs[SUM]), ax_real(0.5)), value));
+  return value;
+}
+static ax_value adds_and_leaves(const ax_value *refs) {
+  const ax_value value = mine(refs);
+  ax_ref_add(refs[SUM], ax_mul(value, ax_real(1000)));
+  ax_ref_store(refs[SUM], value);
+  return value;
+}
+static ax_value adds_twice(const ax_value *refs) {
+  const ax_value value = adds(refs);
+  ax_ref_add(refs[SUM], ax_neg(value));
+  ax_ref_add(refs[SUM], value);
+  return value;
+}
+
+static void test_roundings(void **state) {
+  (void)state;
+  static const float mixed[16] = {1.1F, -1.2F,   2.3F,   -2.4F, 3.7F, -3.6F, .1F,    -.02F,
+                                  1,    -100.7F, 100.3F, .3F,   -.7F, 11.3F, -11.1F, .01F};
+  static const float near[16] = {1, 1.0001F, 1.0002F, 1.0003F, 1.0004F, 1.0005F, 1.0006F, 1.0007F, 1, 1, 1, 1, 1, 1, 1, 1};
+  static const struct {
+    kernel k;
+    const float *x;
+  } trials[] = {{{"mixed signs", adds, keeps, AX_F32, "order of additions", true, 2}, mixed},
+                {{"mixed signs, twice", adds_twice, keeps, AX_F32, "order of additions", true, 2}, mixed},
+                {{"halves", halves_and_adds, keeps, AX_F32, "several results", true, 2}, mixed},
+                {{"the last one's, nearly alike", adds_and_leaves, keeps, AX_F32, "several results", true, 2}, near}};
+  for (uint32_t k = 0; k < AX_COUNT(trials); k++)
+    for (int64_t cores = 4; cores <= 16; cores *= 2) {
+      const ax_host_array x = AX_HOST_AT(trials[k].x, cores);
+      ax_check_report *report = check_as(&trials[k].k, cores, &(ax_check_options){.in = {1, &x}});
+      if (report->verdict != AX_WRONG || strcmp(report->kernels[0].findings[0].kind, trials[k].k.finding) != 0)
+        fail_msg("%s, %d cores: %s", trials[k].k.name, (int)cores,
+                 report->verdict == AX_WRONG ? report->kernels[0].findings[0].kind : report->kernels[0].how);
+      ax_check_report_release(report);
+    }
+}
+
 /* --- At random --- */
 
 enum { ADD, MAX, MIN, FLOAT_UPDATES, MUL = FLOAT_UPDATES, AND, OR, XOR, UPDATES };
@@ -401,7 +444,8 @@ static void test_updates(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_small), cmocka_unit_test(test_made_up), cmocka_unit_test(test_late_race),
-                                     cmocka_unit_test(test_growth), cmocka_unit_test(test_updates)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_small),     cmocka_unit_test(test_made_up),
+                                     cmocka_unit_test(test_late_race), cmocka_unit_test(test_growth),
+                                     cmocka_unit_test(test_updates),   cmocka_unit_test(test_roundings)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

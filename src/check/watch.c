@@ -214,6 +214,31 @@ static bool rounded(void *context, const void *state, const void *other) {
   return ax_state_is_rounded(state, other);
 }
 
+static ax_status run_again(ax_state *state, const ax_interleaving *run) {
+  for (uint32_t k = 0; k < run->count; k++) {
+    ax_act act;
+    ax_act_fault fault = {.region = AX_NONE};
+    bool enabled;
+    AX_TRY(ax_state_peek(state, run->agents[k], &act, &enabled, &fault));
+    AX_TRY(ax_state_step(state, run->agents[k], &fault));
+  }
+  return AX_OK;
+}
+
+static ax_status weigh(void *context, const ax_interleaving *run, void **out) {
+  ax_watch *watch = context;
+  ax_state *state;
+  *out = NULL;
+  AX_TRY(ax_state_create(watch->machine, watch->in, &state));
+  ax_state_weigh(state);
+  const ax_status status = run_again(state, run);
+  if (status == AX_OK)
+    *out = state;
+  else
+    ax_state_release(state);
+  return status;
+}
+
 static int64_t semaphore(void *context, const void *state, uint32_t number) {
   (void)context;
   const ax_state *s = state;
@@ -280,6 +305,7 @@ ax_system ax_watch_system(ax_watch *watch) {
                      .hash_agent = hash_agent,
                      .outcome = outcome,
                      .rounded = rounded,
+                     .weigh = weigh,
                      .semaphore = semaphore,
                      .arrivals = arrivals,
                      .bytes = bytes};

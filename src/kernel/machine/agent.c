@@ -258,9 +258,11 @@ static ax_status do_transfer(ax_about *a) {
     t->set = ax_alloc(bytes);
     if (t->set == NULL) return ax_out_of_memory(bytes);
     if (bytes > 0) ax_view_read(&t->from, state->places[t->from.region].memory, NULL, t->data->tensor->data, t->set);
+    if (bytes > 0 && state->weighs) AX_TRY(ax_terms_read(&t->from, state->places[t->from.region].memory, &t->data->terms));
     if (bytes > 0 && state->machine->strict && ax_copy_leaves_unset(state->machine, t->step)) AX_TRY(unset_source(a));
   } else if (t->stage == copy_writes && bytes > 0) {
     AX_TRY(ax_bank_own(&state->places[t->to.region].memory));
+    if (state->weighs) AX_TRY(ax_terms_write(&t->to, state->places[t->to.region].memory, NULL, t->data->terms));
     ax_view_write(&t->to, state->places[t->to.region].memory, NULL, t->data->tensor->data, t->set);
   } else if (a->act.kind == AX_ACT_ARRIVE)
     ax_object_arrive(&state->objects[a->act.object]);

@@ -60,5 +60,7 @@ AX_MUST_USE ax_status ax_about_committed(ax_about *a);
 AX_MUST_USE ax_status ax_about_overwritten(ax_about *a, const ax_view *by);
 /* Adds the touches of a step that is part of an addition: they say so (sums.c). */
 AX_MUST_USE ax_status ax_about_sum(ax_about *a);
+/* What the step adds to the elements of its view; NULL: it is no sum. */
+const ax_cell *ax_about_term(const ax_about *a);
 
 #endif

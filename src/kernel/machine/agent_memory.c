@@ -58,9 +58,21 @@ static ax_status read_cell(ax_about *a, const unsigned char *mask, const ax_tens
   return AX_OK;
 }
 
+static ax_status write_terms(ax_about *a, const unsigned char *mask, ax_bank *memory) {
+  const ax_cell *term = ax_about_term(a);
+  if (term == NULL)
+    return ax_terms_write(ax_about_view(a, 0), memory, mask, ax_about_cell(a, ax_step_access_of(a->step->eqn)->value)->terms);
+  ax_term *terms;
+  AX_TRY(ax_terms_add(ax_about_view(a, 0), memory, term, &terms));
+  const ax_status status = ax_terms_write(ax_about_view(a, 0), memory, mask, terms);
+  ax_free(terms);
+  return status;
+}
+
 static ax_status write_tensor(ax_about *a, const unsigned char *mask, const ax_tensor *value) {
   ax_state_place *place = &a->state->places[ax_about_view(a, 0)->region];
   AX_TRY(ax_bank_own(&place->memory));
+  if (a->state->weighs) AX_TRY(write_terms(a, mask, place->memory));
   ax_view_write(ax_about_view(a, 0), place->memory, mask, value->data, NULL);
   return AX_OK;
 }
@@ -92,6 +104,12 @@ ax_status ax_do_memory(ax_about *a) {
   ax_status status = AX_OK;
   if (access->writes) AX_TRY(ax_about_stored(a));
   if (access->reads) AX_TRY(read_cell(a, mask, other, &was));
+  if (access->reads && mask == NULL && a->state->weighs)
+    status = ax_terms_read(ax_about_view(a, 0), ax_about_place_of(a, ax_about_view(a, 0))->memory, &was->terms);
+  if (status != AX_OK) {
+    ax_cell_release(was);
+    return status;
+  }
   if (access->combine != NULL) status = combine(a, access, mask, was);
   else if (access->writes) status = write_tensor(a, mask, ax_about_cell(a, access->value)->tensor);
   if (status != AX_OK || a->step->out_count == 0) {

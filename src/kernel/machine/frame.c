@@ -56,6 +56,9 @@ static ax_status evaluate(walk *w, const ax_core_code_step *step) {
                              .out = out,
                              .hooks = w->state->machine->hooks};
   if (status == AX_OK) status = step->eqn->prim->eval(&args);
+  if (status == AX_OK && w->state->weighs && step->in_count == 2 && step->out_count == 1)
+    status = ax_terms_eval(step->eqn->prim, (ax_cell *[]){w->actor->frame.slot[step->in[0]], w->actor->frame.slot[step->in[1]]},
+                           cells[0]);
   const ax_machine *machine = w->state->machine;
   if (status == AX_OK && machine->computes != NULL)
     status = machine->computes(machine->computes_context, w->actor->core, step->program, step->eqn);

@@ -412,7 +412,10 @@ uint64_t ax_state_outcome(const ax_state *state) {
   return hash;
 }
 
-/* Of one result: all elements are floats that are as near as sums in other orders may be, seen from the largest. */
+void ax_state_weigh(ax_state *state) { state->weighs = true; }
+
+/* Of one result, of a state that may have weighed sums: all elements are floats that are as near as sums in other orders may be, seen from
+   their own terms or from the largest element. */
 static bool is_near(const ax_type *type, const ax_bank *a, const ax_bank *b) {
   enum { most_units = 16 };
   const int64_t count = ax_type_elems(type);
@@ -423,8 +426,9 @@ static bool is_near(const ax_type *type, const ax_bank *a, const ax_bank *b) {
     const double x = ax_number_load(type->dtype, a->data, i).f, y = ax_number_load(type->dtype, b->data, i).f;
     if (x == y || (x != x && y != y)) continue;
     if (!(fabs(x - y) <= DBL_MAX)) return false;
-    if (fabs(x - y) > most) most = fabs(x - y);
     if (fabs(x) > largest) largest = fabs(x);
+    if (a->terms != NULL && ax_term_explains(type->dtype, a->terms[i], fabs(x - y))) continue;
+    if (fabs(x - y) > most) most = fabs(x - y);
   }
   return most <= most_units * ldexp(largest, -ax_float_form_of(type->dtype).fraction);
 }

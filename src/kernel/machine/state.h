@@ -12,11 +12,18 @@ typedef struct ax_view { /* of a region's bytes; of semaphores and barriers: of 
   int64_t offset, strides[AX_MAX_RANK]; /* bytes */
 } ax_view;
 
+/* Of an element that has been added to, in states that weigh sums (terms.c). */
+typedef struct ax_term {
+  double size; /* the sum of its terms, without their signs */
+  double sums; /* additions; 0: it is no sum, and the size is not known */
+} ax_term;
+
 typedef struct ax_cell {
   uint32_t references;
   ax_tensor *tensor; /* NULL: a view */
   ax_view view;
   uint64_t hash; /* 0: not made yet */
+  ax_term *terms; /* by element; NULL: it has no sums */
 } ax_cell;
 ax_cell *ax_cell_retain(ax_cell *cell);
 void ax_cell_release(ax_cell *cell); /* NULL is allowed */
@@ -29,6 +36,8 @@ typedef struct ax_bank {
   uint32_t references;
   uint64_t bytes, hash; /* hash 0: not made since it was written */
   unsigned char *data, *set; /* set: a byte for each byte, 1 where it has been written */
+  ax_term *terms;            /* NULL, or one for each .. */
+  uint32_t term_bytes;       /* .. so many bytes */
 } ax_bank;
 AX_MUST_USE ax_status ax_bank_create(uint64_t bytes,
                                      ax_bank **out); /* nothing set; filled with a pattern that is no sensible number */
@@ -44,6 +53,18 @@ void ax_view_read(const ax_view *view, const ax_bank *memory, const unsigned cha
 void ax_view_write(const ax_view *view, ax_bank *memory, const unsigned char *mask, const void *data, const unsigned char *set);
 /* Finds a byte that the view reads (where the mask says) and that is unset; false: there is none. */
 bool ax_view_unset(const ax_view *view, const ax_bank *memory, const unsigned char *mask, ax_bytes *where);
+
+/* --- Terms of sums (terms.c) --- */
+/* Of a view's elements, dense; NULL: it has no sums. */
+AX_MUST_USE ax_status ax_terms_read(const ax_view *view, const ax_bank *memory, ax_term **out);
+/* NULL: the elements are no sums any more. */
+AX_MUST_USE ax_status ax_terms_write(const ax_view *view, ax_bank *memory, const unsigned char *mask, const ax_term *terms);
+/* Of sums of the elements that are there and the value; NULL: these are no floats. */
+AX_MUST_USE ax_status ax_terms_add(const ax_view *view, const ax_bank *memory, const ax_cell *value, ax_term **out);
+/* Of what an equation has made of cells. */
+AX_MUST_USE ax_status ax_terms_eval(const ax_prim *prim, ax_cell *const *in, ax_cell *out);
+/* Whether two orders of a sum's additions may differ by so much. */
+bool ax_term_explains(ax_dtype dtype, ax_term term, double difference);
 
 /* --- Places and objects --- */
 
@@ -133,6 +154,7 @@ struct ax_state {
   uint32_t actor_count, actor_capacity, place_count, place_capacity, object_count, object_capacity;
   ax_touches pool;
   bool failed; /* an agent has stopped at a fault */
+  bool weighs; /* sums know how large their terms were (terms.c) */
   char what[256], fault[512];
 };
 

@@ -14,6 +14,7 @@ ax_cell *ax_cell_retain(ax_cell *cell) {
 void ax_cell_release(ax_cell *cell) {
   if (cell == NULL || --cell->references > 0) return;
   ax_tensor_release(cell->tensor);
+  ax_free(cell->terms);
   ax_free(cell);
 }
 
@@ -62,6 +63,7 @@ void ax_bank_release(ax_bank *memory) {
   if (memory == NULL || --memory->references > 0) return;
   ax_free(memory->data);
   ax_free(memory->set);
+  ax_free(memory->terms);
   ax_free(memory);
 }
 
@@ -72,6 +74,16 @@ ax_status ax_bank_own(ax_bank **memory) {
   AX_TRY(ax_bank_create(old->bytes, &fresh));
   memcpy(fresh->data, old->data, old->bytes);
   memcpy(fresh->set, old->set, old->bytes);
+  if (old->terms != NULL) {
+    const size_t bytes = (size_t)(old->bytes / old->term_bytes + 1) * sizeof old->terms[0];
+    fresh->terms = ax_alloc(bytes);
+    fresh->term_bytes = old->term_bytes;
+    if (fresh->terms == NULL) {
+      ax_bank_release(fresh);
+      return ax_out_of_memory(bytes);
+    }
+    memcpy(fresh->terms, old->terms, bytes);
+  }
   ax_bank_release(old);
   *memory = fresh;
   return AX_OK;

@@ -181,6 +181,53 @@ static void a_cell_lives_as_long_as_its_last_holder(void **state) {
   ax_cell_release(NULL);
 }
 
+/* --- Terms of sums --- */
+
+/* A column is added to twice, and copied to another; a store makes an end of it. */
+static void sums_keep_the_size_of_their_terms(void **state) {
+  (void)state;
+  const ax_type type = ax_array_type(AX_F32, AX_DIMS(2));
+  const ax_view from = column(1), to = column(2);
+  const float values[2] = {-3, 2}, zeros[6] = {0};
+  ax_bank *memory;
+  ax_cell *cell;
+  ax_term *terms;
+  TEST_OK(ax_bank_create(24, &memory));
+  TEST_OK(ax_cell_tensor(&type, &cell));
+  memcpy(memory->data, zeros, sizeof zeros);
+  memcpy(cell->tensor->data, values, sizeof values);
+  TEST_OK(ax_terms_read(&from, memory, &terms));
+  assert_null(terms);
+  for (int times = 1; times <= 2; times++) {
+    TEST_OK(ax_terms_add(&from, memory, cell, &terms));
+    assert_true(terms[0].size == 3 * times && terms[1].size == 2 * times && terms[0].sums == times);
+    TEST_OK(ax_terms_write(&from, memory, NULL, terms));
+    ax_free(terms);
+  }
+  ax_bank *other = memory;
+  other->references++;
+  TEST_OK(ax_bank_own(&other));
+  TEST_OK(ax_terms_read(&from, other, &terms));
+  TEST_OK(ax_terms_write(&to, other, (const unsigned char[]){0, 1}, terms));
+  TEST_OK(ax_terms_write(&from, other, NULL, NULL));
+  ax_free(terms);
+  for (int i = 0; i < 6; i++) {
+    assert_true(memory->terms[i].sums == (i % 3 == 1 ? 2 : 0));
+    assert_true(other->terms[i].sums == (i == 5 ? 2 : 0) && other->terms[i].size == (i == 5 ? 4 : 0));
+  }
+  ax_cell_release(cell);
+  ax_bank_release(other);
+  ax_bank_release(memory);
+}
+
+static void terms_explain_what_roundings_may_change(void **state) {
+  (void)state;
+  const double unit = 0x1p-23;
+  assert_true(ax_term_explains(AX_F32, (ax_term){100, 3}, 300 * unit) && !ax_term_explains(AX_F32, (ax_term){100, 3}, 301 * unit));
+  assert_false(ax_term_explains(AX_F32, (ax_term){100, 0}, unit));
+  assert_true(ax_term_explains(AX_BF16, (ax_term){1, 1000}, 2) && !ax_term_explains(AX_BF16, (ax_term){1, 1000}, 2.1));
+}
+
 /* --- Numbers by key --- */
 
 static void a_key_keeps_its_number(void **state) {
@@ -256,6 +303,8 @@ int main(void) {
       cmocka_unit_test(memory_that_others_hold_is_copied_before_it_is_changed),
       cmocka_unit_test(equal_memory_has_one_hash),
       cmocka_unit_test(a_cell_lives_as_long_as_its_last_holder),
+      cmocka_unit_test(sums_keep_the_size_of_their_terms),
+      cmocka_unit_test(terms_explain_what_roundings_may_change),
       cmocka_unit_test(a_key_keeps_its_number),
       cmocka_unit_test(some_acts_nobody_notices),
       cmocka_unit_test(a_record_copies_touches),

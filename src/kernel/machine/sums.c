@@ -198,6 +198,18 @@ static void mark(ax_about *a, uint32_t before, ax_touch_sum sum) {
   if (pool->touch_count > before) pool->touches[pool->touch_count - 1].sum = sum;
 }
 
+/* Where the step stores a sum of what another has loaded: whether that was of these elements. */
+static bool is_of_loaded(const ax_about *a) {
+  const ax_core_code *code = a->state->machine->codes[a->state->machine->cores[a->actor->core].body];
+  return same_view(ax_about_view(a, 0), &a->actor->frame.slot[code->steps[a->step->sum.load].in[0]]->view);
+}
+
+const ax_cell *ax_about_term(const ax_about *a) {
+  const ax_code_sum *part = &a->step->sum;
+  if (!part->part || part->update != AX_UPDATE_ADD || part->value == AX_NONE) return NULL;
+  return part->load == AX_NONE || is_of_loaded(a) ? a->actor->frame.slot[part->value] : NULL;
+}
+
 ax_status ax_about_sum(ax_about *a) {
   const ax_code_sum *part = &a->step->sum;
   const ax_view *view = ax_about_view(a, 0);
@@ -205,8 +217,7 @@ ax_status ax_about_sum(ax_about *a) {
   ax_touch_sum sum;
   const ax_cell *value = part->value != AX_NONE ? a->actor->frame.slot[part->value] : NULL;
   if (part->load != AX_NONE) {
-    const ax_core_code *code = a->state->machine->codes[a->state->machine->cores[a->actor->core].body];
-    if (!same_view(view, &a->actor->frame.slot[code->steps[part->load].in[0]]->view)) return ax_about_touch(a, view, NULL, true);
+    if (!is_of_loaded(a)) return ax_about_touch(a, view, NULL, true);
   } else {
     AX_TRY(sum_of_memory(a, part->update, view, &sum));
     AX_TRY(ax_about_touch(a, view, NULL, false));
