@@ -76,18 +76,16 @@ static ax_status keep_finding(struct checked *c, ax_watch *watch, const ax_act_f
   return status;
 }
 
-/* Findings that only differ in numbers are told once, with how many there are. */
-static ax_status keep_findings(struct checked *c, ax_watch *watch, const ax_act_findings *findings, ax_check_kernel *kernel) {
-  ax_check_finding *kept = ax_arena_alloc(&c->texts, (findings->count + 1) * sizeof kept[0]);
-  if (kept == NULL) return ax_out_of_memory(findings->count * sizeof kept[0]);
-  bool fault = false;
-  for (uint32_t i = 0; i < findings->count; i++) fault = fault || findings->items[i].fault.kind != AX_FINDING_NONE;
+/* Findings that only differ in numbers are told once, with how many there are. `causes`: those that others may follow from; otherwise
+   the others. follows: those that are not told. */
+static ax_status keep_some(struct checked *c, ax_watch *watch, const ax_act_findings *findings, bool causes, const bool *follows,
+                           ax_check_finding *kept, ax_check_kernel *kernel) {
   for (uint32_t i = 0; i < findings->count; i++) {
     const ax_act_finding *finding = &findings->items[i];
     uint32_t before = 0, after = 0;
     for (uint32_t k = 0; k < findings->count; k++)
-      if (k != i && ax_findings_alike(&findings->items[k], finding)) k < i ? before++ : after++;
-    if (before > 0 || (fault && ax_finding_follows_from_fault(finding))) continue;
+      if (k != i && !follows[k] && ax_findings_alike(&findings->items[k], finding)) k < i ? before++ : after++;
+    if (before > 0 || follows[i] || ax_finding_is_cause(finding) != causes) continue;
     ax_check_finding *made = &kept[kernel->finding_count];
     AX_TRY(keep_finding(c, watch, finding, made));
     kernel->finding_count++;
@@ -98,6 +96,16 @@ static ax_status keep_findings(struct checked *c, ax_watch *watch, const ax_act_
     ax_text_deinit(&text);
     AX_TRY(status);
   }
+  return AX_OK;
+}
+
+static ax_status keep_findings(struct checked *c, ax_watch *watch, const ax_act_findings *findings, ax_check_kernel *kernel) {
+  ax_check_finding *kept = ax_arena_alloc(&c->texts, (findings->count + 1) * sizeof kept[0]);
+  bool *follows = ax_arena_alloc(&c->texts, (findings->count + 1) * sizeof follows[0]);
+  if (kept == NULL || follows == NULL) return ax_out_of_memory(findings->count * sizeof kept[0]);
+  for (uint32_t i = 0; i < findings->count; i++) AX_TRY(ax_finding_follows(watch, findings, &findings->items[i], &follows[i]));
+  AX_TRY(keep_some(c, watch, findings, true, follows, kept, kernel));
+  AX_TRY(keep_some(c, watch, findings, false, follows, kept, kernel));
   kernel->findings = kept;
   return AX_OK;
 }

@@ -202,8 +202,63 @@ static void interpreted_kernels(void **state) {
   }
 }
 
+/* Two cores that copy their rows, and what each leaves out. Findings that follow from another are not told, and others are. */
+typedef enum cut { CUT_NOTHING, NOT_AWAITED, AND_LEAKS, AND_RACES, STOPS, STOPS_AND_NOT_AWAITED, CUTS } cut;
+
+static AX_BODY(copies_row) {
+  const cut what = *(const cut *)context;
+  const ax_value me = ax_axis_index("core"), from = ax_ref_at(in[0], me), to = ax_ref_at(in[1], me);
+  ax_value done = ax_ref_at(in[2], me);
+  ax_copy_start(from, to, &(ax_copy_options){.received = &done});
+  if (what == AND_RACES) ax_ref_store(to, ax_ref_load(from));
+  if (what == AND_LEAKS)
+    AX_IF (ax_eq(me, ax_integer(0))) ax_semaphore_signal(in[3], ax_integer(1), NULL);
+  if (what == STOPS) (void)ax_ref_load(ax_ref_at(in[0], ax_add(me, ax_integer(1)))); /* the second core */
+  if (what == STOPS_AND_NOT_AWAITED)
+    AX_IF (ax_eq(me, ax_integer(1))) (void)ax_ref_load(ax_ref_at(in[0], ax_add(me, ax_integer(1))));
+  if (what == CUT_NOTHING || what == STOPS) ax_copy_wait(done, to);
+}
+
+static AX_BODY(copies_rows) {
+  const ax_core_mesh mesh = {.core = "core", .mesh = {.count = 1, .axis = {{.name = "core", .size = 2}}}};
+  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(AX_DIMS(2))}, {.type = ax_semaphore_type(AX_DIMS())}};
+  const ax_kernel_options options = {.name = "rows", .scratch = {AX_LIST(2, scratch)}};
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_CLOSURE(copies_row, 4, 0, context), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 2, 3)),
+              out);
+}
+
+static void test_what_follows(void **state) {
+  (void)state;
+  static const char *const kinds[CUTS][2] = {{NULL},
+                                             {"copy not awaited"},
+                                             {"copy not awaited", "leaked semaphore"},
+                                             {"copy not awaited", "data race"},
+                                             {"out of bounds"},
+                                             {"out of bounds", "data race"}};
+  const ax_type type = AX_TYPE(AX_F32, 2, 3);
+  for (cut what = CUT_NOTHING; what < CUTS; what++)
+    for (int explore = 0; explore < 2; explore++) {
+      ax_program *program;
+      ax_check_report *report;
+      TEST_OK(ax_trace(AX_CLOSURE(copies_rows, 1, 1, &what), &type, &program));
+      TEST_OK(ax_check(program, &(ax_check_options){.explore = explore}, &report));
+      const ax_check_kernel *k = &report->kernels[0];
+      for (uint32_t i = 0; i < 3; i++) {
+        const char *expected = i < 2 ? kinds[what][i] : NULL, *found = i < k->finding_count ? k->findings[i].kind : NULL;
+        if ((expected == NULL) != (found == NULL) || (found != NULL && strcmp(found, expected) != 0))
+          fail_msg("cut %d, explored %d: finding %u is %s", what, explore, i, found != NULL ? k->findings[i].text : "not there");
+      }
+      ax_check_report_release(report);
+      ax_program_release(program);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_slips), cmocka_unit_test(test_explored), cmocka_unit_test(test_replay),
-                                     cmocka_unit_test(words_stay_in_their_boxes), cmocka_unit_test(interpreted_kernels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_follows),
+                                     cmocka_unit_test(test_slips),
+                                     cmocka_unit_test(test_explored),
+                                     cmocka_unit_test(test_replay),
+                                     cmocka_unit_test(words_stay_in_their_boxes),
+                                     cmocka_unit_test(interpreted_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -280,6 +280,20 @@ ax_status ax_watch_join_alike(ax_watch *watch) {
   return AX_OK;
 }
 
+uint32_t ax_watch_core(const ax_watch *watch, uint32_t agent) {
+  const ax_machine *machine = watch->machine;
+  const uint32_t first_copy = ax_machine_agents(machine);
+  if (agent < machine->core_count) return agent;
+  const ax_name_key *sent =
+      agent >= first_copy && agent != AX_NONE ? ax_names_key(machine->names, AX_NAME_AGENT, agent - first_copy) : NULL;
+  return sent != NULL ? sent->core : AX_NONE;
+}
+
+bool ax_watch_is_end(const ax_watch *watch, uint32_t agent) {
+  const ax_machine *machine = watch->machine;
+  return agent >= machine->core_count && agent < machine->core_count + machine->device_count;
+}
+
 void ax_watch_deinit(ax_watch *watch) {
   watch->machine->alike = NULL;
   ax_alike_deinit(&watch->alike);

@@ -27,6 +27,10 @@ typedef struct ax_watch {
 } ax_watch;
 
 AX_MUST_USE ax_status ax_watch_init(ax_watch *watch, ax_machine *machine, ax_tensor *const *in);
+/* The core that started a copy; the core itself; AX_NONE: of beginnings and ends of devices. */
+uint32_t ax_watch_core(const ax_watch *watch, uint32_t agent);
+/* Whether the agent is the end of a device. */
+bool ax_watch_is_end(const ax_watch *watch, uint32_t agent);
 void ax_watch_deinit(ax_watch *watch);
 /* From now on states that differ in who of several cores that do the same is where are one. All states must be gone. */
 AX_MUST_USE ax_status ax_watch_join_alike(ax_watch *watch);
