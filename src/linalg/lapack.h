@@ -20,6 +20,8 @@ typedef struct ax_lapack {
   void (*potrf)(const char *uplo, const int *n, void *a, const int *lda, int *info, size_t);
   void (*trsm)(const char *side, const char *uplo, const char *trans, const char *diag, const int *m, const int *n,
                const void *alpha, const void *a, const int *lda, void *b, const int *ldb, size_t, size_t, size_t, size_t);
+  void (*trsv)(const char *uplo, const char *trans, const char *diag, const int *n, const void *a, const int *lda, void *x,
+               const int *incx, size_t, size_t, size_t);
   void (*getrf)(const int *m, const int *n, void *a, const int *lda, int *pivots, int *info);
   void (*geqrf)(const int *m, const int *n, void *a, const int *lda, void *taus, void *work, const int *lwork, int *info);
   void (*geqp3)(const int *m, const int *n, void *a, const int *lda, int *jpvt, void *taus, void *work, const int *lwork, int *info);

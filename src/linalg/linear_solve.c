@@ -5,8 +5,8 @@
    Errors: other dtypes; an a that is not square; leading dimensions that differ; sizes that do not fit.
    Linear in b; transposed, the same with a's transpose. The tangent is the solution for db - da x; the factors have none of their
    own. Batched and cut along leading dimensions, and along the columns of b.
-   Compiled: exchanges of rows, and BLAS's trsm twice, a matrix at a time, or some of many right sides; of real matrices of at
-   most 64 rows with at most 64 right sides our own code (small.h), of those of 512 rows or more, with 64 right sides or more,
+   Compiled: exchanges of rows, and BLAS's trsm or trsv twice, a matrix at a time, or some of many right sides; of matrices of at
+   most 64 rows with at most 64 right sides our own code (small.h), of real ones of 512 rows or more, with 64 right sides or more,
    triangular_solve by blocks twice. */
 #include <string.h>
 
@@ -15,6 +15,7 @@
 #include "linalg/blocked.h"
 #include "linalg/matrices.h"
 #include "linalg/small.h"
+#include "linalg/triangular_solve.h"
 #include "ops/sort.h"
 #include "prim/expand.h"
 #include "prim/prims.h"
@@ -60,13 +61,10 @@ static void exchange(const ax_matrix_call *call, char *x, const int32_t *pivots,
   }
 }
 
-static void solve_triangle(const ax_matrix_call *call, const void *lu, void *x, bool lower) {
-  const int rows = (int)call->m, columns = (int)(call->to - call->from), lda = ax_leading(rows), ldb = ax_leading(call->n);
-  const float one_f32[] = {1, 0};
-  const double one_f64[] = {1, 0};
-  const void *one = ax_part_dtype(call->dtype) == AX_F32 ? (const void *)one_f32 : one_f64;
-  call->lapack->trsm("R", lower ? "U" : "L", call->transposed ? "T" : "N", lower ? "U" : "N", &columns, &rows, one, lu, &lda, x,
-                     &ldb, 1, 1, 1, 1);
+static void solve_triangle(const ax_matrix_call *call, const void *lu, char *x, bool lower) {
+  ax_matrix_call triangle = *call;
+  triangle.left = true, triangle.lower = triangle.unit = lower;
+  ax_solve_by_blas(&triangle, lu, x);
 }
 
 /* matrix: a, lu, pivots, b; x */

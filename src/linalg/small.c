@@ -12,19 +12,22 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
 }
 
 /* A product that is rounded before it is added. The compiler is told not to contract the two; gcc 12 does it all the same where it sees a product of
-   complex numbers, unless the product may not be regrouped. Other compilers keep to what they are told. */
+   complex numbers, unless the product may not be regrouped. Other compilers keep to what they are told. Vectors are not looked at for such products;
+   gcc 12 would take them apart, number by number, for the barrier. */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_assoc_barrier)
-#define ROUNDED(x) __builtin_assoc_barrier(x)
+#define ROUNDED_ALONE(x) __builtin_assoc_barrier(x)
 #endif
 #endif
-#if !defined(ROUNDED)
-#define ROUNDED(x) (x)
+#if !defined(ROUNDED_ALONE)
+#define ROUNDED_ALONE(x) (x)
 #endif
 
 typedef struct triangle { /* of a system: a's, and whether it is taken transposed, conjugated, with a diagonal of 1 */
   bool lower, transposed, conjugated, unit;
 } triangle;
+
+enum { least_beside = 16 }; /* rows from which on right sides of complex numbers are worth moving beside each other */
 
 #define PART float
 #define BITS int32_t

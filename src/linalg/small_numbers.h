@@ -10,6 +10,7 @@ typedef BITS NAME(masks);
 #define BITS_OF(x) ((union { PART part; BITS bits; }){.part = (x)}.bits)
 #define OF_BITS(x) ((union { BITS bits; PART part; }){.bits = (x)}.part)
 #define SIZE(x) SIZE_OF(x)
+#define ROUNDED(x) ROUNDED_ALONE(x)
 #else
 typedef PART NAME(numbers) __attribute__((vector_size(sizeof(PART) * LANES)));
 typedef BITS NAME(masks) __attribute__((vector_size(sizeof(PART) * LANES)));
@@ -18,6 +19,7 @@ typedef BITS NAME(masks) __attribute__((vector_size(sizeof(PART) * LANES)));
 #define NOT(mask) (~(mask))
 #define BITS_OF(x) ((M)(x))
 #define OF_BITS(x) ((V)(x))
+#define ROUNDED(x) (x)
 #define SIZE(x) OF_BITS(BITS_OF(x) & (BITS)(~(uint64_t)0 >> (65 - 8 * sizeof(BITS))))
 #endif
 #define V NAME(numbers)

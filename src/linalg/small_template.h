@@ -9,6 +9,7 @@
      COMPLEX      whether numbers have two parts: 0 or 1
      SIZE_OF, ROOT_OF   of a PART: the absolute value, the square root
      LANES        matrices side by side: 1, or as many as have 64 bytes of parts
+     SIDES        where LANES is 1: solve_sides of these numbers in more lanes
      TARGETED     attributes of a function for the processor's registers, or nothing */
 
 #include "linalg/small_numbers.h"
@@ -114,9 +115,151 @@ TARGETED static void NAME(cholesky)(const ax_matrix_call *call, void *const *mat
     for (int64_t j = 0; j <= i; j++) l[i * n + j] = NAME(choose)(fails, NAME(nan)(), l[i * n + j]);
 }
 
+#if LANES == 1
+enum { NAME(together) = 8 }; /* rows whose sums do not wait for each other: as many as a processor adds while it waits for one */
+
+/* Rows of op(a) x = b in the order in which they are solved: element (i, j) of the triangle is first[i * down + j * along]. */
+typedef struct NAME(ordered) {
+  const N *first;
+  int64_t down, along;
+} NAME(ordered);
+
+INLINED NAME(ordered) NAME(in_order)(const N *a, int64_t order, triangle how) {
+  const int64_t down = how.transposed ? 1 : order, along = how.transposed ? order : 1;
+  if (how.lower != how.transposed) return (NAME(ordered)){a, down, along};
+  return (NAME(ordered)){a + order * order - 1, -down, -along};
+}
+
+/* Rows from `at` on of y, which have nothing of the rows before `at` any more: `count` of them, a constant where it is `together`. */
+INLINED void NAME(solve_diagonal)(NAME(ordered) a, N *y, int64_t at, int64_t count, bool conjugated, bool unit) {
+  for (int64_t j = at; j < at + count; j++) {
+    const N *column = a.first + j * a.along;
+    const D diagonal = NAME(divisor)(NAME(conjugate_if)(column[j * a.down], conjugated));
+    if (!unit) y[j] = NAME(over)(y[j], &diagonal);
+    for (int64_t i = j + 1; i < at + count; i++) y[i] = NAME(less)(y[i], NAME(conjugate_if)(column[i * a.down], conjugated), y[j]);
+  }
+}
+
+/* y holds b in the order of the rows. Each row takes off its products in the order of the columns, as solve_left does, but some rows at a time, so
+   that their sums stay in registers. */
+INLINED void NAME(solve_rows)(NAME(ordered) a, N *y, int64_t order, bool conjugated, bool unit) {
+  const int64_t rest = order % NAME(together);
+  NAME(solve_diagonal)(a, y, 0, rest, conjugated, unit);
+  for (int64_t at = rest; at < order; at += NAME(together)) {
+    N sums[NAME(together)];
+    const N *row = a.first + at * a.down;
+    memcpy(sums, y + at, sizeof sums);
+    for (int64_t j = 0; j < at; j++, row += a.along) {
+#pragma GCC unroll 8
+      for (int r = 0; r < NAME(together); r++) sums[r] = NAME(less)(sums[r], NAME(conjugate_if)(row[r * a.down], conjugated), y[j]);
+    }
+    memcpy(y + at, sums, sizeof sums);
+    NAME(solve_diagonal)(a, y, at, NAME(together), conjugated, unit);
+  }
+}
+
+/* op(a) x = b for one right side. */
+TARGETED static void NAME(solve_side)(const N *a, N *x, int64_t order, triangle how) {
+  const bool ascends = how.lower != how.transposed;
+  const NAME(ordered) ordered = NAME(in_order)(a, order, how);
+  N y[AX_SMALL_ORDER];
+  for (int64_t i = 0; i < order; i++) y[i] = x[ascends ? i : order - 1 - i];
+  if (COMPLEX && how.conjugated)
+    NAME(solve_rows)(ordered, y, order, true, how.unit);
+  else
+    NAME(solve_rows)(ordered, y, order, false, how.unit);
+  for (int64_t i = 0; i < order; i++) x[ascends ? i : order - 1 - i] = y[i];
+}
+#else
+/* A number of one matrix, the same in all lanes; zero is taken off, not added, so that -0 stays. */
+INLINED N NAME(in_all)(const PART *x, bool conjugated) {
+  const V none = {0};
+#if COMPLEX
+  return (N){x[0] - none, (conjugated ? -x[1] : x[1]) - none};
+#else
+  return (void)conjugated, x[0] - none;
+#endif
+}
+
+/* y, which has a right side in each lane, from or to x, where element i of side s is x[i * down + s * along]. */
+INLINED void NAME(move_sides)(N *y, PART *x, int64_t order, int64_t sides, int64_t down, int64_t along, bool ascends, bool back) {
+  enum { parts = 1 + COMPLEX };
+  for (int64_t i = 0; i < order; i++) {
+    PART *lanes = (PART *)&y[i], *row = x + (ascends ? i : order - 1 - i) * down * parts;
+    if (along == 1 && parts == 1 && sides == LANES)
+      memcpy(back ? row : lanes, back ? lanes : row, sizeof(V));
+    else if (back)
+      for (int64_t s = 0; s < sides * parts; s++) row[s / parts * along * parts + s % parts] = lanes[s % parts * LANES + s / parts];
+    else
+      for (int64_t s = 0; s < sides * parts; s++) lanes[s % parts * LANES + s / parts] = row[s / parts * along * parts + s % parts];
+  }
+}
+
+enum { NAME(rows_together) = 4 };
+
+/* The rows of y from `at` on, `count` of them, a constant, less what those before have to do with them, and solved. */
+INLINED void NAME(solve_some)(const PART *first, int64_t down, int64_t along, N *y, int64_t at, int64_t count, bool conjugated,
+                              bool unit) {
+  N sums[NAME(rows_together)];
+  const PART *row = first + at * down;
+  for (int64_t r = 0; r < count; r++) sums[r] = y[at + r];
+  for (int64_t j = 0; j < at; j++, row += along) {
+#pragma GCC unroll 4
+    for (int64_t r = 0; r < count; r++) sums[r] = NAME(less)(sums[r], NAME(in_all)(row + r * down, conjugated), y[j]);
+  }
+#pragma GCC unroll 4
+  for (int64_t j = 0; j < count; j++, row += along) {
+    const D diagonal = NAME(divisor)(NAME(in_all)(row + j * down, conjugated));
+    if (!unit) sums[j] = NAME(over)(sums[j], &diagonal);
+    y[at + j] = sums[j];
+#pragma GCC unroll 4
+    for (int64_t r = j + 1; r < count; r++) sums[r] = NAME(less)(sums[r], NAME(in_all)(row + r * down, conjugated), sums[j]);
+  }
+}
+
+INLINED void NAME(solve_all)(const PART *first, int64_t down, int64_t along, N *y, int64_t order, bool conjugated, bool unit) {
+  const int64_t rest = order % NAME(rows_together);
+  for (int64_t i = 0; i < rest; i++) NAME(solve_some)(first, down, along, y, i, 1, conjugated, unit);
+  for (int64_t i = rest; i < order; i += NAME(rows_together))
+    NAME(solve_some)(first, down, along, y, i, NAME(rows_together), conjugated, unit);
+}
+
+/* op(a) x = b of one matrix, with a right side in each lane; element i of side s is x[i * down + s * along]. */
+TARGETED static void NAME(solve_sides)(const PART *a, PART *x, int64_t order, int64_t sides, int64_t down, int64_t along,
+                                       triangle how) {
+  enum { parts = 1 + COMPLEX };
+  const bool ascends = how.lower != how.transposed;
+  const int64_t to_end = ascends ? parts : -parts, a_down = to_end * (how.transposed ? 1 : order),
+                a_along = to_end * (how.transposed ? order : 1);
+  const PART *first = ascends ? a : a + (order * order - 1) * parts;
+  N y[AX_SMALL_ORDER];
+  memset(y, 0, (size_t)order * sizeof y[0]);
+  for (int64_t s = 0; s < sides; s += LANES) {
+    const int64_t some = sides - s < LANES ? sides - s : LANES;
+    PART *own = x + s * along * parts;
+    NAME(move_sides)(y, own, order, some, down, along, ascends, false);
+    if (COMPLEX && how.conjugated)
+      NAME(solve_all)(first, a_down, a_along, y, order, true, how.unit);
+    else
+      NAME(solve_all)(first, a_down, a_along, y, order, false, how.unit);
+    NAME(move_sides)(y, own, order, some, down, along, ascends, true);
+  }
+}
+#endif
+
 /* op(a) x = b, rows by rows; x, order by columns, holds b. `how`: which triangle a is, and what op is. */
 TARGETED static inline void NAME(solve_left)(const N *a, N *x, int64_t order, int64_t columns, triangle how) {
   const bool ascends = how.lower != how.transposed;
+#if LANES == 1
+  if (columns == 1) {
+    NAME(solve_side)(a, x, order, how);
+    return;
+  }
+  if (!COMPLEX || (order >= least_beside && columns <= MANY)) {
+    SIDES((const PART *)a, (PART *)x, order, columns, columns, 1, how);
+    return;
+  }
+#endif
   for (int64_t count = 0; count < order; count++) {
     const int64_t i = ascends ? count : order - 1 - count;
     const D diagonal = NAME(divisor)(NAME(conjugate_if)(a[i * order + i], how.conjugated));
@@ -133,6 +276,12 @@ TARGETED static inline void NAME(solve_left)(const N *a, N *x, int64_t order, in
 /* x op(a) = b; x, rows by order, holds b. All rows at each step, since the steps of one wait for each other. */
 TARGETED static inline void NAME(solve_right)(const N *a, N *x, int64_t order, int64_t rows, triangle how) {
   const bool ascends = how.lower == how.transposed;
+#if LANES == 1
+  if (!COMPLEX && rows > 1) { /* the systems of op(a)'s transpose */
+    SIDES((const PART *)a, (PART *)x, order, rows, 1, order, (triangle){how.lower, !how.transposed, how.conjugated, how.unit});
+    return;
+  }
+#endif
   N factors[AX_SMALL_ORDER];
   for (int64_t count = 0; count < order; count++) {
     const int64_t i = ascends ? count : order - 1 - count, first = ascends ? i + 1 : 0, end = ascends ? order : i;
@@ -286,7 +435,9 @@ TARGETED static void NAME(qr)(const ax_matrix_call *call, void *const *matrix, v
 #undef BITS_OF
 #undef OF_BITS
 #undef SIZE
+#undef ROUNDED
 #undef NAME
 #undef LANES
+#undef SIDES
 #undef TARGETED
 #undef INLINED

@@ -147,6 +147,34 @@ static void side_by_side(void **state) {
   free(m);
 }
 
+/* Of one matrix the right sides stand side by side, or there is one: the bits are still those of many matrices. */
+static void right_sides(void **state) {
+  (void)state;
+  static const int64_t sides[] = {1, 2, 3, 8, 16, 17};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_C64, AX_C128};
+  enum { solve = 2, by_factors = 3 }; /* of `shapes` */
+  test_random random = {77};
+  memory *m = aligned_alloc(line, sizeof *m);
+  assert_non_null(m);
+  for (int64_t order = 1; order <= AX_SMALL_ORDER; order += order < 20 ? 1 : 11)
+    for (size_t s = 0; s < AX_COUNT(sides); s++)
+      for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+        for (int flags = 0; flags < 8; flags++) {
+          const bool left = flags & 1;
+          const ax_matrix_call call = {.dtype = dtypes[d],
+                                       .m = left ? order : sides[s],
+                                       .n = left ? sides[s] : order,
+                                       .left = left,
+                                       .lower = flags & 2,
+                                       .transposed = flags & 4,
+                                       .conjugated = test_random_below(&random, 2) == 0,
+                                       .unit = test_random_below(&random, 3) == 0};
+          for (uint32_t bytes = 16; bytes <= 64; bytes *= 2) one_routine(&random, m, call, solve, bytes);
+          if (left) one_routine(&random, m, call, by_factors, 64);
+        }
+  free(m);
+}
+
 /* --- In programs: what is made, and that it does not depend on how many there are --- */
 
 static ax_value off(ax_value x, ax_value y) { return ax_reduce_max(ax_abs(ax_sub(x, y)), AX_ALL_DIMS, false); }
@@ -262,10 +290,8 @@ static void of_two_sizes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(side_by_side),
-      cmocka_unit_test(batches),
-      cmocka_unit_test(of_any_size),
-      cmocka_unit_test(of_two_sizes),
+      cmocka_unit_test(side_by_side), cmocka_unit_test(right_sides),  cmocka_unit_test(batches),
+      cmocka_unit_test(of_any_size),  cmocka_unit_test(of_two_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

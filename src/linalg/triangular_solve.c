@@ -8,8 +8,9 @@
    Linear in b; transposed, the same with op(a)'s transpose. Batched and cut along leading dimensions, and where op(a) does not act.
    Sharding: triangles of 512 rows or more are also cut along their rows, as are b and x where op(a) acts, and along their columns:
    band after band, b's solved rows are sent, and no part of a. Smaller ones are gathered.
-   Compiled: BLAS's trsm, a matrix at a time, or some of many right sides. Real triangles of at most 64 rows with at most 64 right
-   sides are solved by our own code (small.h), those of 512 rows or more, with 64 right sides or more, are solved block by block, with products between, so that threads share them. */
+   Compiled: BLAS's trsm, or for at most three right sides its trsv, a matrix at a time, or some of many right sides. Triangles of at
+   most 64 rows with at most 64 right sides are solved by our own code (small.h). Real ones of 512 rows or more, with 64 right sides
+   or more, are solved block by block, with products between, so that threads share them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -171,21 +172,46 @@ static void shard(const ax_shard_args *args) {
 
 /* --- lower --- */
 
+enum { few_vectors = 3 }; /* for which BLAS's routine of one vector takes less than that of many */
+
+/* Solves for one vector of n numbers, `step` apart, which hold b. BLAS takes a as its transpose. The conjugate of that it has only transposed back,
+   so the vector is conjugated instead. */
+static void solve_one_vector(const ax_matrix_call *call, const void *a, char *x, int n, int step) {
+  const bool flipped = call->transposed == call->left, adjoint = call->transposed && call->conjugated;
+  const size_t next = (size_t)step * ax_dtype_bytes(call->dtype);
+  for (size_t i = 0; i < (size_t)n && adjoint && flipped; i++) ax_matrix_conjugate(call->dtype, x + i * next, 1);
+  call->lapack->trsv(call->lower ? "U" : "L",
+                     flipped   ? "N"
+                     : adjoint ? "C"
+                               : "T",
+                     call->unit ? "U" : "N", &n, a, &n, x, &step, 1, 1, 1);
+  for (size_t i = 0; i < (size_t)n && adjoint && flipped; i++) ax_matrix_conjugate(call->dtype, x + i * next, 1);
+}
+
 /* Row by row, x op(a) = b is what op(a) x = b is column by column, and a lower triangle an upper one. */
-static void solve_one(const ax_matrix_call *call, void *const *matrix, void *work) {
-  const size_t bytes = ax_dtype_bytes(call->dtype), row = (size_t)call->n * bytes;
+void ax_solve_by_blas(const ax_matrix_call *call, const void *a, char *x) {
   const int count = (int)(call->to - call->from), ld = (int)call->n, n = (int)(call->left ? call->m : call->n);
-  const size_t first = (size_t)call->from * (call->left ? bytes : row), width = call->left ? (size_t)count * bytes : row;
-  const int64_t rows = call->left ? call->m : count;
+  const size_t next = (call->left ? 1 : (size_t)call->n) * ax_dtype_bytes(call->dtype);
   const float one_f32[] = {1, 0};
   const double one_f64[] = {1, 0};
   const void *one = ax_part_dtype(call->dtype) == AX_F32 ? (const void *)one_f32 : one_f64;
-  const char *op = !call->transposed ? "N" : call->conjugated ? "C" : "T", *b = (const char *)matrix[1] + first;
+  const char *op = !call->transposed ? "N" : call->conjugated ? "C" : "T";
+  for (size_t v = 0; count <= few_vectors && v < (size_t)count; v++)
+    solve_one_vector(call, a, x + v * next, n, call->left ? ld : 1);
+  if (count > few_vectors)
+    call->lapack->trsm(call->left ? "R" : "L", call->lower ? "U" : "L", op, call->unit ? "U" : "N", call->left ? &count : &n,
+                       call->left ? &n : &count, one, a, &n, x, &ld, 1, 1, 1, 1);
+}
+
+static void solve_one(const ax_matrix_call *call, void *const *matrix, void *work) {
+  const size_t bytes = ax_dtype_bytes(call->dtype), row = (size_t)call->n * bytes;
+  const int64_t count = call->to - call->from, rows = call->left ? call->m : count;
+  const size_t first = (size_t)call->from * (call->left ? bytes : row), width = call->left ? (size_t)count * bytes : row;
+  const char *b = (const char *)matrix[1] + first;
   char *x = (char *)matrix[2] + first;
   (void)work;
   for (int64_t i = 0; i < rows; i++) memcpy(x + (size_t)i * row, b + (size_t)i * row, width);
-  call->lapack->trsm(call->left ? "R" : "L", call->lower ? "U" : "L", op, call->unit ? "U" : "N", call->left ? &count : &n,
-                     call->left ? &n : &count, one, matrix[0], &n, x, &ld, 1, 1, 1, 1);
+  ax_solve_by_blas(call, matrix[0], x);
 }
 
 static ax_value in_blocks(const ax_eqn *eqn, const ax_value *in) { return ax_blocked_solve(eqn->params, in[0], in[1]); }

@@ -1,5 +1,5 @@
 /* Large triangular systems, which are solved by blocks where they have many right sides: beside the same systems with few at a time,
-   and beside the right sides. */
+   and beside the right sides. Systems with few right sides: beside the reference. */
 #include <math.h>
 #include <string.h>
 
@@ -32,11 +32,11 @@ static AX_BODY(both_ways) {
 static ax_tensor *triangles(ax_type type, const ax_triangular_solve_params *p) {
   test_random random = {3};
   ax_tensor *a = test_random_tensor(&random, type, -1, 1);
-  const int64_t n = type.dims[type.rank - 1];
+  const int64_t n = type.dims[type.rank - 1], parts = ax_is_complex(type.dtype) ? 2 : 1;
   for (int64_t at = 0; at < test_elems(a); at++) {
-    const int64_t i = at / n % n, j = at % n;
+    const int64_t i = at / parts / n % n, j = at / parts % n;
     const bool read = i == j ? !p->unit_diagonal : (i > j) == p->lower;
-    test_set(a, at, !read ? NAN : test_get(a, at) / (double)n + (i == j ? 2 : 0));
+    test_set(a, at, !read ? NAN : test_get(a, at) / (double)n + (i == j && at % parts == 0 ? 2 : 0));
   }
   return a;
 }
@@ -69,6 +69,43 @@ static void by_blocks(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* --- Few right sides --- */
+
+static AX_BODY(one_way) { out[0] = solved(context, in[0], in[1]); }
+
+static void few_sides(ax_runtime *runtime, test_random *random, ax_dtype dtype, int64_t n, int64_t vectors, int flags) {
+  const ax_triangular_solve_params p = {.left_side = flags & 1,
+                                        .lower = flags & 2,
+                                        .transpose_a = flags & 4,
+                                        .conjugate_a = flags & 8,
+                                        .unit_diagonal = test_random_below(random, 3) == 0};
+  const int64_t count = 1 + test_random_below(random, 2);
+  const ax_type types[] = {TEST_TYPE(dtype, count, n, n),
+                           p.left_side ? TEST_TYPE(dtype, count, n, vectors) : TEST_TYPE(dtype, count, vectors, n)};
+  ax_tensor *in[] = {triangles(types[0], &p), test_random_tensor(random, types[1], -1, 1)}, *out, *expected;
+  ax_program *program = test_trace(one_way, (void *)(uintptr_t)&p, types, 2, 1);
+  test_execute(runtime, program, in, &out);
+  TEST_OK(test_try(program, in, &expected));
+  for (int64_t i = 0; i < test_elems(out); i++)
+    if (!(fabs(test_get(out, i) - test_get(expected, i)) <= (ax_part_dtype(dtype) == AX_F32 ? 1e-6 : 2e-15)))
+      fail_msg("%s, %d rows, %d right sides, flags %d: part %d is %g, not %g", ax_dtype_name(dtype), (int)n, (int)vectors, flags,
+               (int)i, test_get(out, i), test_get(expected, i));
+  test_release(&out, 1), test_release(&expected, 1), test_release(in, 2);
+  ax_program_release(program);
+}
+
+static void of_few_sides(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_C64, AX_C128};
+  test_random random = {12};
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  for (int64_t n = 1; n <= 130; n += n < 10 ? 1 : n < 60 ? 7 : n < 70 ? 1 : 13)
+    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (int flags = 0; flags < 16; flags++) few_sides(runtime, &random, dtypes[d], n, 1 + (flags + n) % 5, flags);
+  ax_runtime_release(runtime);
+}
+
 /* a, b -> a x - b and a^T x - b by the factors of a */
 static AX_BODY(residuals) {
   ax_value f[3];
@@ -98,6 +135,6 @@ static void by_factors(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(by_blocks), cmocka_unit_test(by_factors)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(by_blocks), cmocka_unit_test(of_few_sides), cmocka_unit_test(by_factors)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
