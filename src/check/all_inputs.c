@@ -8,7 +8,7 @@
         semaphores serve blocks of this core alone. It may have scopes of its own. No count is read. A loop that depends on v counts
         up, by 1, to a bound;
      2. each view has its starts from integers that are followed (symbols.h): sums of symbols with constant factors, or anything
-        else within bounds, those of the branches around it too (guards.c). Of a sum whose
+        else within bounds, those of the branches around it too, of numbers and of sums of these (guards.c). Of a sum whose
         factors are all multiples of 2^k only every 2^k-th number is within them, also where it wraps. Slices, loads, stores, copies and masks may depend on v,
         and branches on v may guard loads and stores.
 

@@ -100,6 +100,28 @@ static AX_BODY(rows_by_side) { /* each core its half of the rows, if its entry i
   ax_if(there, AX_CLOSURE(put_own_entry, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
 }
 
+/* Each core has four rows, and its entry says which of these: where a guard says that there are so many. */
+static ax_value is_below(ax_value x, int32_t count) { return ax_and(ax_le(number(0), x), ax_lt(x, number(count))); }
+static void put_own_row(const ax_value *refs, ax_value row) { put(refs, ax_add(ax_mul(me(), number(4)), row)); }
+static AX_BODY(put_third) { put_own_row(context, ax_add(entry(context, me()), number(1))); }
+static AX_BODY(put_even) { put_own_row(context, ax_mul(entry(context, me()), number(2))); }
+static AX_BODY(put_sum) { put_own_row(context, ax_add(entry(context, me()), ax_mul(entry(context, number(2)), number(-1)))); }
+static AX_BODY(own_third) {
+  ax_if(is_below(entry(in, me()), 3), AX_CLOSURE(put_third, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+}
+static AX_BODY(own_fifth) {
+  ax_if(is_below(entry(in, me()), 5), AX_CLOSURE(put_third, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+}
+static AX_BODY(own_even) { ax_if(is_below(entry(in, me()), 2), AX_CLOSURE(put_even, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL); }
+static AX_BODY(own_half) { /* no lower bound: it may wrap */
+  ax_if(ax_lt(entry(in, me()), number(2)), AX_CLOSURE(put_even, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+}
+static AX_BODY(own_sum) {
+  ax_value x = entry(in, me()), y = entry(in, number(2));
+  ax_value there = ax_and(ax_and(ax_le(number(2), x), ax_lt(x, number(4))), is_below(y, 3));
+  ax_if(there, AX_CLOSURE(put_sum, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
+}
+
 /* A branch that copies, and waits for it. */
 static AX_BODY(fetch) {
   const ax_value *refs = context;
@@ -337,6 +359,11 @@ static void test_guards(void **state) {
   expect(&(kernel){.body = in_choice, .threads = 1}, AX_INPUTS_ALL, "");
   expect(&(kernel){.body = in_half_guard, .threads = 1}, AX_INPUTS_IN_BOUNDS, "ref_slice");
   expect(&(kernel){.body = rows_by_side, .threads = 2}, AX_INPUTS_IN_BOUNDS, "ref_slice");
+  expect(&(kernel){.body = own_third, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = own_fifth, .threads = 2}, AX_INPUTS_THESE, "data race");
+  expect(&(kernel){.body = own_even, .threads = 2}, AX_INPUTS_ALL, "");
+  expect(&(kernel){.body = own_half, .threads = 2}, AX_INPUTS_THESE, "data race");
+  expect(&(kernel){.body = own_sum, .threads = 2}, AX_INPUTS_ALL, "");
 }
 
 static void test_memory(void **state) {

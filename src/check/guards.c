@@ -1,4 +1,4 @@
-/* What predicates say of numbers: where x < y, x is below the most that y is. */
+/* What predicates say of numbers, and of sums of these: where x < y, x is below the most that y is, and x + 32 below 32 more. */
 #include "check/symbols.h"
 
 #include "prim/prims.h"
@@ -48,25 +48,69 @@ static bool shifted(int64_t *bound, int64_t by) {
   return !__builtin_add_overflow(*bound, by, bound); /* what would wrap says nothing */
 }
 
-ax_status ax_symbols_guarded(ax_symbols *s, uint32_t id, const ax_guard *guards, uint32_t count, ax_interval *out) {
-  uint32_t part, other;
-  int64_t constant, other_constant;
-  *out = ax_symbols_range(s, id);
-  if (count == 0) return AX_OK;
-  AX_TRY(ax_symbols_split(s, id, &part, &constant));
-  for (uint32_t k = 0; k < count; k++) {
-    AX_TRY(ax_symbols_split(s, guards[k].number, &other, &other_constant));
-    if (part != other || ax_symbols_dtype(s, id) != ax_symbols_dtype(s, guards[k].number)) continue;
-    /* The other number, in the bounds of both, and so far on: if that does not wrap, it is this number. */
-    ax_interval range = ax_interval_common(guards[k].range, ax_symbols_range(s, guards[k].number));
-    const ax_interval all = ax_interval_of_dtype(ax_symbols_dtype(s, id));
-    const int64_t by = constant - other_constant;
-    if (range.low > range.high) {
-      *out = range; /* the guard never holds */
+/* A number within bounds; `part` and `constant` as ax_symbols_split has it. */
+typedef struct bounded {
+  uint32_t part;
+  int64_t constant;
+  ax_dtype dtype;
+  ax_interval range;
+} bounded;
+
+static ax_status bound(ax_symbols *s, uint32_t id, ax_interval range, bounded *out) {
+  *out = (bounded){.dtype = ax_symbols_dtype(s, id), .range = ax_interval_common(range, ax_symbols_range(s, id))};
+  return ax_symbols_split(s, id, &out->part, &out->constant);
+}
+
+/* The other number, in its bounds, and so far on: if that does not wrap, it is this number. */
+static void narrow(bounded *a, const bounded *by) {
+  if (a->part != by->part || a->dtype != by->dtype) return;
+  ax_interval range = by->range;
+  const ax_interval all = ax_interval_of_dtype(a->dtype);
+  const int64_t apart = a->constant - by->constant;
+  if (range.low > range.high) {
+    a->range = range; /* the guard never holds */
+    return;
+  }
+  if (!shifted(&range.low, apart) || !shifted(&range.high, apart) || range.low < all.low || range.high > all.high) return;
+  a->range = ax_interval_common(a->range, range);
+}
+
+/* 32 x + y, where a guard says something of x: the sum of the bounds of all terms, if that does not wrap. */
+static ax_status narrow_sum(ax_symbols *s, uint32_t id, const bounded *guards, uint32_t count, bounded *a) {
+  ax_symbols_terms terms;
+  const ax_interval all = ax_interval_of_dtype(a->dtype);
+  ax_symbols_sum(s, id, &terms);
+  ax_interval sum = {terms.constant, terms.constant};
+  bool guarded = false;
+  for (uint32_t k = 0; k < terms.count; k++) {
+    bounded term;
+    AX_TRY(bound(s, terms.number[k], ax_symbols_range(s, terms.number[k]), &term));
+    const ax_interval before = term.range;
+    for (uint32_t i = 0; i < count; i++) narrow(&term, &guards[i]);
+    guarded = guarded || term.range.low != before.low || term.range.high != before.high;
+    if (term.range.low > term.range.high) {
+      a->range = term.range;
       return AX_OK;
     }
-    if (!shifted(&range.low, by) || !shifted(&range.high, by) || range.low < all.low || range.high > all.high) continue;
-    *out = ax_interval_common(*out, range);
+    if (!ax_interval_product(term.range, (ax_interval){terms.factor[k], terms.factor[k]}, &term.range)) return AX_OK;
+    if (!ax_interval_sum(sum, term.range, &sum)) return AX_OK;
   }
+  if (guarded && ax_interval_is_within(sum, all)) a->range = ax_interval_common(a->range, sum);
+  return AX_OK;
+}
+
+/* Guards of one number, or of numbers a constant apart, hold together: 0 <= x says nothing of x + 1, which may wrap, but with x < 8 it does. */
+ax_status ax_symbols_guarded(ax_symbols *s, uint32_t id, const ax_guard *guards, uint32_t count, ax_interval *out) {
+  bounded own, each[AX_MOST_GUARDS];
+  *out = ax_symbols_range(s, id);
+  if (count == 0) return AX_OK;
+  AX_TRY(bound(s, id, *out, &own));
+  for (uint32_t k = 0; k < count; k++) AX_TRY(bound(s, guards[k].number, guards[k].range, &each[k]));
+  for (uint32_t k = 0; k < count; k++)
+    for (uint32_t i = 0; i < count; i++)
+      if (i != k) narrow(&each[k], &each[i]);
+  for (uint32_t k = 0; k < count; k++) narrow(&own, &each[k]);
+  if (own.range.low <= own.range.high) AX_TRY(narrow_sum(s, id, each, count, &own));
+  *out = own.range;
   return AX_OK;
 }

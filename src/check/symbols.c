@@ -13,7 +13,7 @@
 #include "ir/dtype.h"
 #include "prim/prims.h"
 
-enum { most_terms = 8 };
+enum { most_terms = AX_SYMBOLS_TERMS / 2 };
 
 typedef struct number {
   ax_dtype dtype;
@@ -185,6 +185,22 @@ ax_status ax_symbols_split(ax_symbols *s, uint32_t id, uint32_t *part, int64_t *
   *constant = made.constant;
   made.constant = 0;
   return number_of(s, &made, dtype, ax_interval_of_dtype(dtype), part);
+}
+
+/* The number nearest to 0 that is equal to this one modulo 2^bits. */
+static int64_t nearest(ax_dtype dtype, uint64_t bits) {
+  const uint32_t above = 64 - ax_dtype_get(dtype)->bits;
+  return (int64_t)(bits << above) >> above;
+}
+
+void ax_symbols_sum(const ax_symbols *s, uint32_t id, ax_symbols_terms *out) {
+  const sum made = sum_of(s, id);
+  const ax_dtype dtype = s->numbers[id].dtype;
+  *out = (ax_symbols_terms){.constant = nearest(dtype, (uint64_t)made.constant), .count = made.count};
+  for (uint32_t k = 0; k < made.count; k++) {
+    out->number[k] = made.terms[k].number;
+    out->factor[k] = nearest(dtype, made.terms[k].factor);
+  }
 }
 
 void ax_symbols_multiple(const ax_symbols *s, uint32_t id, uint32_t *bits, int64_t *rest) {

@@ -38,6 +38,14 @@ AX_MUST_USE ax_status ax_symbols_split(ax_symbols *symbols, uint32_t id, uint32_
 /* The number is a multiple of 2^*bits and *rest, whatever the inputs: also where sums wrap. *bits is at most 30. */
 void ax_symbols_multiple(const ax_symbols *symbols, uint32_t id, uint32_t *bits, int64_t *rest);
 
+/* The number is the sum of others with factors, and of a constant, modulo 2^bits of its dtype; these are between -2^(bits-1) and 2^(bits-1). */
+enum { AX_SYMBOLS_TERMS = 16 };
+typedef struct ax_symbols_terms {
+  int64_t constant, factor[AX_SYMBOLS_TERMS];
+  uint32_t count, number[AX_SYMBOLS_TERMS];
+} ax_symbols_terms;
+void ax_symbols_sum(const ax_symbols *symbols, uint32_t id, ax_symbols_terms *out);
+
 typedef struct ax_guard { /* a number is within bounds where a predicate holds */
   uint32_t number;
   ax_interval range;

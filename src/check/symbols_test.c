@@ -81,7 +81,7 @@ static AX_BODY(body) {
   for (uint32_t k = 0; k < predicates; k++) out[steps + k] = compared(p);
 }
 
-static uint64_t narrowed;
+static uint64_t narrowed, narrowed_sums;
 
 /* Numbers of the results; inputs have bounds of their own. */
 static void number_program(ax_symbols *symbols, const ax_program *program, const ax_interval *ranges, uint32_t *ids) {
@@ -104,18 +104,23 @@ static void number_program(ax_symbols *symbols, const ax_program *program, const
   }
 }
 
+/* Each predicate by itself, and all of them together. */
 static void compare_guards(ax_symbols *symbols, const ax_program *program, const uint32_t *ids, const int64_t *values,
                            const bool *holds) {
-  for (uint32_t j = 0; j < predicates; j++) {
+  for (uint32_t j = 0; j <= predicates; j++) {
     ax_guard guards[AX_MOST_GUARDS];
     uint32_t count = 0;
-    ax_symbols_guard(symbols, ids[program->outs[steps + j]], holds[j], guards, &count);
+    for (uint32_t i = 0; i < predicates; i++)
+      if (i == j || j == predicates) ax_symbols_guard(symbols, ids[program->outs[steps + i]], holds[i], guards, &count);
     for (uint32_t k = 0; k < steps; k++) {
       ax_interval range;
       TEST_OK(ax_symbols_guarded(symbols, ids[program->outs[k]], guards, count, &range));
       assert_true(values[k] >= range.low && values[k] <= range.high);
       const ax_interval all = ax_symbols_range(symbols, ids[program->outs[k]]);
       narrowed += range.low > all.low || range.high < all.high;
+      ax_symbols_terms terms;
+      ax_symbols_sum(symbols, ids[program->outs[k]], &terms);
+      narrowed_sums += terms.count > 1 && (range.low > all.low || range.high < all.high);
     }
   }
 }
@@ -193,7 +198,7 @@ static void one(uint64_t seed, bool show) {
 static void test_programs_at_random(void **state) {
   (void)state;
   test_each_seed(programs, one);
-  assert_true(same_parts > programs / 10 && narrowed > programs); /* else nothing was compared */
+  assert_true(same_parts > programs / 10 && narrowed > programs && narrowed_sums > programs / 10); /* else nothing was compared */
 }
 
 int main(void) {
