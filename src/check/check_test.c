@@ -253,12 +253,44 @@ static void test_what_follows(void **state) {
     }
 }
 
+/* A table says which block of eight rows a kernel takes, the last of which sticks out: one beyond it is told as a whole. */
+static AX_BODY_OF(listed_block, const ax_value, table) {
+  (void)in;
+  out[0] = ax_dynamic_at(table[0], ax_integer(0), 0);
+}
+static AX_BODY(first_block) { out[0] = in[0]; }
+static AX_BODY(copies_block) { ax_ref_store(in[1], ax_ref_load(in[0])); }
+static AX_BODY(takes_block) {
+  const ax_block_spec x = {.block = {AX_DIMS(8)}, .index_map = listed_block, .context = (void *)&in[1]},
+                      y = {.block = {AX_DIMS(8)}, .index_map = first_block};
+  const ax_kernel kernel = {.grid = {AX_DIMS(1)},
+                            .in_specs = {AX_BLOCK_SPECS(x)},
+                            .out_specs = {AX_BLOCK_SPECS(y)},
+                            .outs = {AX_TYPES(AX_TYPE(AX_F32, 8))}};
+  ax_kernel_call(&kernel, AX_FN(copies_block, 2, 0), AX_LIST(1, in), out);
+}
+
+static void blocks_out_of_bounds_are_whole(void **state) {
+  (void)state;
+  const ax_type types[] = {AX_TYPE(AX_F32, 50), AX_TYPE(AX_S32, 1)};
+  ax_program *program;
+  TEST_OK(ax_trace(AX_FN(takes_block, 2, 1), types, &program));
+  for (int32_t block = 5; block < 8; block++) {
+    ax_check_report *report;
+    const ax_host_array in[] = {{0}, ax_host_view(AX_S32, AX_DIMS(1), &block)};
+    TEST_OK(ax_check(program, &(ax_check_options){.in = {AX_LIST(2, in)}}, &report));
+    assert_int_equal(report->verdict, block < 7 ? AX_PROVED : AX_WRONG);
+    if (block == 7)
+      assert_non_null(strstr(report->kernels[0].findings[0].text, "takes elements 56 to 63 of dimension 0, which has 50"));
+    ax_check_report_release(report);
+  }
+  ax_program_release(program);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_follows),
-                                     cmocka_unit_test(test_slips),
-                                     cmocka_unit_test(test_explored),
-                                     cmocka_unit_test(test_replay),
-                                     cmocka_unit_test(words_stay_in_their_boxes),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_follows),  cmocka_unit_test(blocks_out_of_bounds_are_whole),
+                                     cmocka_unit_test(test_slips),         cmocka_unit_test(test_explored),
+                                     cmocka_unit_test(test_replay),        cmocka_unit_test(words_stay_in_their_boxes),
                                      cmocka_unit_test(interpreted_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,6 +123,62 @@ static void widen(const ax_act_region *region, uint64_t begin, uint64_t end, int
   }
 }
 
+static void print_block(const ax_act_region *region, const int64_t *low, const int64_t *high, ax_text *text) {
+  for (uint32_t d = 0; d < region->rank; d++) {
+    ax_text_add(text, d == 0 ? "[" : ", ");
+    if (high[d] == low[d] + 1)
+      ax_text_add(text, "%lld", (long long)low[d]);
+    else
+      ax_text_add(text, "%lld:%lld", (long long)low[d], (long long)high[d]);
+  }
+  if (region->rank > 0) ax_text_add(text, "]");
+}
+
+/* The largest block that elements begin with, from `begin` to `end` in row-major order, of an array that has them. Returns how many
+   they are. */
+static uint64_t first_block(const ax_act_region *region, uint64_t begin, uint64_t end, int64_t *low, int64_t *high) {
+  uint64_t inner = 1, taken = 0, at = begin;
+  for (uint32_t d = 0; d < region->rank; d++) inner *= (uint64_t)region->dims[d];
+  for (uint32_t d = 0; d < region->rank; d++) {
+    const uint64_t dim = (uint64_t)region->dims[d];
+    inner /= dim;
+    low[d] = taken > 0 ? 0 : (int64_t)(at / inner);
+    high[d] = taken > 0 ? (int64_t)dim : low[d] + 1;
+    if (taken > 0) continue;
+    at %= inner;
+    if (at != 0 || end - begin < inner) continue;
+    const uint64_t left = dim - (uint64_t)low[d], rows = (end - begin) / inner < left ? (end - begin) / inner : left;
+    high[d] = low[d] + (int64_t)rows;
+    taken = rows * inner;
+  }
+  return taken;
+}
+
+/* Prints runs that are no block as a few blocks, and how many elements more there are; false: they are no whole elements. */
+static bool print_blocks(const ax_act_region *region, const ax_bytes *runs, uint32_t count, ax_text *text) {
+  enum { few = 3 };
+  uint64_t all = 1, more = 0;
+  uint32_t told = 0;
+  for (uint32_t d = 0; d < region->rank; d++) all *= region->dims[d] > 0 ? (uint64_t)region->dims[d] : 0;
+  for (uint32_t r = 0; r < count; r++)
+    if (region->elem_bytes == 0 || region->rank == 0 || runs[r].begin % region->elem_bytes != 0 ||
+        runs[r].end % region->elem_bytes != 0 || runs[r].end / region->elem_bytes > all)
+      return false;
+  for (uint32_t r = 0; r < count; r++) {
+    uint64_t begin = runs[r].begin / region->elem_bytes;
+    const uint64_t end = runs[r].end / region->elem_bytes;
+    for (; begin < end && told < few; told++) {
+      int64_t low[AX_REGION_RANK], high[AX_REGION_RANK];
+      if (told > 0) ax_text_add(text, ", ");
+      begin += first_block(region, begin, end, low, high);
+      print_block(region, low, high, text);
+    }
+    more += end - begin;
+  }
+  if (more > 0) ax_text_add(text, " and %llu more element%s", (unsigned long long)more, more > 1 ? "s" : "");
+  return true;
+}
+
 /* Are the runs a block? Then it is in low, high. */
 static bool is_block(const ax_act_region *region, const ax_bytes *runs, uint32_t count, int64_t *low, int64_t *high) {
   uint64_t elems = 0, volume = 1, all = 1;
@@ -148,16 +204,10 @@ void ax_act_region_print(const ax_act_region *region, const ax_bytes *runs, uint
   int64_t low[AX_REGION_RANK], high[AX_REGION_RANK];
   ax_text_add(text, "%s", region->name);
   if (is_block(region, runs, count, low, high)) {
-    for (uint32_t d = 0; d < region->rank; d++) {
-      ax_text_add(text, d == 0 ? "[" : ", ");
-      if (high[d] == low[d] + 1)
-        ax_text_add(text, "%lld", (long long)low[d]);
-      else
-        ax_text_add(text, "%lld:%lld", (long long)low[d], (long long)high[d]);
-    }
-    if (region->rank > 0) ax_text_add(text, "]");
+    print_block(region, low, high, text);
     return;
   }
+  if (print_blocks(region, runs, count, text)) return;
   enum { few = 3 };
   for (uint32_t r = 0; r < count && r < few; r++)
     ax_text_add(text, r == 0 ? " bytes %llu:%llu" : ", %llu:%llu", (unsigned long long)runs[r].begin,

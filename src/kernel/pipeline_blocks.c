@@ -400,7 +400,8 @@ static void move_block(moving m) {
   for (uint32_t r = 0; r < count; r++) {
     uint32_t d = ragged[r];
     ax_value zero = ax_as(m.pipe->function, ax_integer(0), AX_S32),
-             sticks = ax_ge(m.index[d], ax_integer(of->whole.dims[d] / of->block[d]));
+             sticks =
+                 ax_eq(m.index[d], ax_integer(of->whole.dims[d] / of->block[d])); /* beyond, all of the block is out of bounds */
     which = ax_add(which, ax_select_n(sticks, zero, ax_as(m.pipe->function, ax_integer((int64_t)1 << r), AX_S32)));
   }
   for (uint32_t f = 0; f < 1u << count; f++) {

@@ -51,7 +51,7 @@ AX_MUST_USE ax_status ax_view_touch(ax_touches *pool, const ax_view *view, const
 /* The view's elements, dense, to or from `data`; `set` likewise, a byte each byte. mask: a byte an element, or NULL. */
 void ax_view_read(const ax_view *view, const ax_bank *memory, const unsigned char *mask, void *data, unsigned char *set);
 void ax_view_write(const ax_view *view, ax_bank *memory, const unsigned char *mask, const void *data, const unsigned char *set);
-/* Finds a byte that the view reads (where the mask says) and that is unset; false: there is none. */
+/* Finds the first bytes that the view reads (where the mask says) and that are unset; false: there are none. */
 bool ax_view_unset(const ax_view *view, const ax_bank *memory, const unsigned char *mask, ax_bytes *where);
 
 /* --- Terms of sums (terms.c) --- */

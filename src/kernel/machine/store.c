@@ -207,7 +207,9 @@ bool ax_view_unset(const ax_view *view, const ax_bank *memory, const unsigned ch
     if (mask != NULL && *mask++ == 0) continue;
     const unsigned char *unset = memchr(memory->set + p.offset, 0, (size_t)p.bytes);
     if (unset == NULL) continue;
-    *where = (ax_bytes){(uint64_t)(unset - memory->set), (uint64_t)(p.offset + p.bytes)};
+    const size_t left = (size_t)(memory->set + p.offset + p.bytes - unset);
+    const unsigned char *set = memchr(unset, 1, left);
+    *where = (ax_bytes){(uint64_t)(unset - memory->set), (uint64_t)(set != NULL ? set - memory->set : p.offset + p.bytes)};
     return true;
   }
   return false;

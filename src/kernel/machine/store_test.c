@@ -103,7 +103,7 @@ static void memory_is_unset_until_it_is_written(void **state) {
   assert_true(ax_view_unset(&all, bank, NULL, &where) && where.begin == 0);
   ax_view_write(&first, bank, NULL, values, NULL);
   assert_false(ax_view_unset(&first, bank, NULL, &where));
-  assert_true(ax_view_unset(&all, bank, NULL, &where) && where.begin == 4);
+  assert_true(ax_view_unset(&all, bank, NULL, &where) && where.begin == 4 && where.end == 12);
   assert_false(ax_view_unset(&all, bank, (const unsigned char[]){1, 0, 0, 1, 0, 0}, &where));
   float back[2];
   ax_view_read(&first, bank, NULL, back, NULL);
