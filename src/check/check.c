@@ -76,8 +76,8 @@ static ax_status keep_finding(struct checked *c, ax_watch *watch, const ax_act_f
   return status;
 }
 
-/* Findings that only differ in numbers are told once, with how many there are. `causes`: those that others may follow from; otherwise
-   the others. follows: those that are not told. */
+/* Findings that only differ in numbers are told once, with how many there are. `causes`: those that others may follow from;
+   otherwise the others. follows: those that are not told. */
 static ax_status keep_some(struct checked *c, ax_watch *watch, const ax_act_findings *findings, bool causes, const bool *follows,
                            ax_check_finding *kept, ax_check_kernel *kernel) {
   for (uint32_t i = 0; i < findings->count; i++) {

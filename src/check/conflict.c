@@ -18,10 +18,10 @@
 
    Additions commute if each is whole, which is watched: after a load nothing but the store of the same addition comes, before the
    agent does anything to a lock. A group has additions of one kind (ax_update): a maximum between two sums does not commute. Sums
-   of floats commute if all terms are multiples of one power of 2, and the sum of all, without signs, is
-   below that power times 2^bits: then each sum in each order is a number of the dtype. Maxima and minima of floats commute if
-   no term is NaN, whose bits could be of either of two, and no two are zeros that differ in their sign: the rest is in one order, and equal
-   numbers have equal bits. None of this matters while one agent alone makes the group, as its acts are in order. */
+   of floats commute if all terms are multiples of one power of 2, and the sum of all, without signs, is below that power times
+   2^bits: then each sum in each order is a number of the dtype. Maxima and minima of floats commute if no term is NaN, whose bits
+   could be of either of two, and no two are zeros that differ in their sign: the rest is in one order, and equal numbers have
+   equal bits. None of this matters while one agent alone makes the group, as its acts are in order. */
 #include "check/conflict.h"
 
 #include <math.h>

@@ -99,7 +99,8 @@ static ax_status narrow_sum(ax_symbols *s, uint32_t id, const bounded *guards, u
   return AX_OK;
 }
 
-/* Guards of one number, or of numbers a constant apart, hold together: 0 <= x says nothing of x + 1, which may wrap, but with x < 8 it does. */
+/* Guards of one number, or of numbers a constant apart, hold together: 0 <= x says nothing of x + 1, which may wrap, but with x <
+   8 it does. */
 ax_status ax_symbols_guarded(ax_symbols *s, uint32_t id, const ax_guard *guards, uint32_t count, ax_interval *out) {
   bounded own, each[AX_MOST_GUARDS];
   *out = ax_symbols_range(s, id);

@@ -18,12 +18,12 @@
          supply of t is needed for the take of s, in the free game
      (4) all gives and all supply of s are needed for each drain, in the free game
 
-   Theorem 3. Let there be only locks among the semaphores whose waits are not in order, and let all conditions of theorem 1 hold in
-   the free game, for all conflicting pairs but these: two additions (act.h) within sections of one lock that shut each other out, as
-   each holds more than half of the supply T. Each of these additions is whole (conflict.c), all that meet in a group are of one kind (sums, products,
-   maxima, minima, or bits that are joined by and, or, xor), and they commute: always of integers; sums of floats if they are exact,
-   maxima and minima of floats if no term is NaN and no zeros differ in their sign. Then what theorem 1 says holds
-   for each run of K, but for what additions load: this may differ, and no other value does.
+   Theorem 3. Let there be only locks among the semaphores whose waits are not in order, and let all conditions of theorem 1 hold
+   in the free game, for all conflicting pairs but these: two additions (act.h) within sections of one lock that shut each other
+   out, as each holds more than half of the supply T. Each of these additions is whole (conflict.c), all that meet in a group are
+   of one kind (sums, products, maxima, minima, or bits that are joined by and, or, xor), and they commute: always of integers;
+   sums of floats if they are exact, maxima and minima of floats if no term is NaN and no zeros differ in their sign. Then what
+   theorem 1 says holds for each run of K, but for what additions load: this may differ, and no other value does.
 
      Each run of K is one of the free game, as far as it comes: by induction, with the same acts and reads as R. A take that K can do
      finds an amount that was supplied, so the free game can do it. A read of a byte reads what it read in R, as for theorem 1: all

@@ -38,7 +38,8 @@ AX_MUST_USE ax_status ax_symbols_split(ax_symbols *symbols, uint32_t id, uint32_
 /* The number is a multiple of 2^*bits and *rest, whatever the inputs: also where sums wrap. *bits is at most 30. */
 void ax_symbols_multiple(const ax_symbols *symbols, uint32_t id, uint32_t *bits, int64_t *rest);
 
-/* The number is the sum of others with factors, and of a constant, modulo 2^bits of its dtype; these are between -2^(bits-1) and 2^(bits-1). */
+/* The number is the sum of others with factors, and of a constant, modulo 2^bits of its dtype; these are between -2^(bits-1) and
+   2^(bits-1). */
 enum { AX_SYMBOLS_TERMS = 16 };
 typedef struct ax_symbols_terms {
   int64_t constant, factor[AX_SYMBOLS_TERMS];

@@ -1,11 +1,11 @@
 /* Findings that follow from others are left out.
 
-   An agent with a fault stops, and does not wait for what it would have waited for. So counts stay, phases are half done, agents wait for
-   it, copies are under way when their devices end. And a copy that its core has started, and will not wait for, is in no order with the end of
-   the device.
+   An agent with a fault stops, and does not wait for what it would have waited for. So counts stay, phases are half done, agents
+   wait for it, copies are under way when their devices end. And a copy that its core has started, and will not wait for, is in no
+   order with the end of the device.
 
-   A copy that is not awaited leaves what it signals on a semaphore, and is in no order with the end of its core's device. If more is left on
-   the semaphore, or less, that has another reason as well.
+   A copy that is not awaited leaves what it signals on a semaphore, and is in no order with the end of its core's device. If more
+   is left on the semaphore, or less, that has another reason as well.
 
    Findings are compared by their words, without the numbers of agents. */
 #include "check/told.h"

@@ -1,4 +1,5 @@
-/* Which findings are told: those that others follow from, and which say the same. What follows is tested with kernels (check_test.c). */
+/* Which findings are told: those that others follow from, and which say the same. What follows is tested with kernels
+   (check_test.c). */
 #include "check/told.h"
 
 #include <string.h>

@@ -7,9 +7,9 @@
      copy C: load buf 0 8; arrive full       (started by somebody)
 
    Acts: signal S [n], wait S [n], read S, arrive B, await B (the next phase), start C, join C (all its acts) or join C n, load R
-   begin end, store R begin end, update R begin end (both), load+ and store+ R begin end (parts of an addition), add R begin end (both
-   at once), scope R, nothing. In place of + may be * (a product), > (a maximum), <, &, | or ^, also behind add. After a ` *n` an act
-   is done n times. */
+   begin end, store R begin end, update R begin end (both), load+ and store+ R begin end (parts of an addition), add R begin end
+   (both at once), scope R, nothing. In place of + may be * (a product), > (a maximum), <, &, | or ^, also behind add. After a `
+   *n` an act is done n times. */
 #ifndef AX_TESTS_SUPPORT_SCRIPT_H
 #define AX_TESTS_SUPPORT_SCRIPT_H
 

@@ -100,9 +100,9 @@ uint64_t ax_state_hash_agent(const ax_state *state, uint32_t agent);
 uint64_t ax_state_outcome(const ax_state *state); /* hash of the results and the semaphores' counts */
 /* From the first act on, sums know how large their terms are. */
 void ax_state_weigh(ax_state *state);
-/* Whether what that is of differs from another's only as floats do whose additions are in another order: each element by no more than the
-   terms of its sum allow, where the state has weighed them (else nothing is known of these), or by 16 units of the result's largest
-   element. */
+/* Whether what that is of differs from another's only as floats do whose additions are in another order: each element by no more
+   than the terms of its sum allow, where the state has weighed them (else nothing is known of these), or by 16 units of the
+   result's largest element. */
 bool ax_state_is_rounded(const ax_state *state, const ax_state *other);
 size_t ax_state_bytes(const ax_state *state);     /* bytes of a clone, roughly */
 

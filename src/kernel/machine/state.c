@@ -414,8 +414,8 @@ uint64_t ax_state_outcome(const ax_state *state) {
 
 void ax_state_weigh(ax_state *state) { state->weighs = true; }
 
-/* Of one result, of a state that may have weighed sums: all elements are floats that are as near as sums in other orders may be, seen from
-   their own terms or from the largest element. */
+/* Of one result, of a state that may have weighed sums: all elements are floats that are as near as sums in other orders may be,
+   seen from their own terms or from the largest element. */
 static bool is_near(const ax_type *type, const ax_bank *a, const ax_bank *b) {
   enum { most_units = 16 };
   const int64_t count = ax_type_elems(type);

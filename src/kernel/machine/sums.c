@@ -2,7 +2,8 @@
 
      add r, v                        one step that adds
      x = load r; s = x + v; store r, s     a load and a store: no step between them is jumped to or jumps, so that one run of the
-                                     load comes with each of the store; nothing else uses x or s. For + there may be any of `updates`
+                                     load comes with each of the store; nothing else uses x or s. For + there may be
+                                     any of `updates`
 
    That both are of the same elements is seen when the store is done: the views are compared. */
 #include <math.h>

@@ -2,9 +2,10 @@
    order of additions may come to.
 
    A sum of n + 1 terms t is off by n u sum |t| / (1 - n u) at most in any order, where u is half a unit of the dtype (Higham,
-   Accuracy and Stability of Numerical Algorithms, 4.2). The sum may be small where the terms are not. So each element of memory that is added to keeps its
-   number of additions, and the sum of its terms without their signs. Both go with what is loaded, stored and copied, and through sums,
-   products, maxima and minima with it. An element that is stored otherwise has none: how much of it is due to an order is not known. */
+   Accuracy and Stability of Numerical Algorithms, 4.2). The sum may be small where the terms are not. So each element of memory
+   that is added to keeps its number of additions, and the sum of its terms without their signs. Both go with what is loaded,
+   stored and copied, and through sums, products, maxima and minima with it. An element that is stored otherwise has none: how
+   much of it is due to an order is not known. */
 #include <math.h>
 #include <string.h>
 
