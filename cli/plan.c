@@ -125,6 +125,27 @@ static void tell_samples(const plan *p) {
   printf("\n");
 }
 
+/* Axes of one device, which do nothing, may be left out. */
+static void leave_out_ones(const ax_mesh *mesh, ax_mesh *out) {
+  *out = (ax_mesh){0};
+  for (uint32_t a = 0; a < mesh->count; a++)
+    if (mesh->axis[a].size > 1) out->axis[out->count++] = mesh->axis[a];
+}
+
+/* Axes are called by what they do at last, which may be faster than what their names said. */
+static void tell_names(const plan *p, const ax_mesh *found) {
+  ax_mesh asked, shown;
+  leave_out_ones(&p->mesh, &asked);
+  leave_out_ones(found, &shown);
+  bool same = asked.count == shown.count;
+  for (uint32_t a = 0; a < asked.count && same; a++) same = strcmp(asked.axis[a].name, shown.axis[a].name) == 0;
+  if (same) return;
+  printf("the axes of --mesh are called by what they do where that is faster than what their names say:");
+  for (uint32_t a = 0; a < shown.count; a++)
+    printf("%s%s=%lld", a > 0 ? "," : " ", shown.axis[a].name, (long long)shown.axis[a].size);
+  printf("\n");
+}
+
 static ax_status print(const plan *p, const ax_strategies *found) {
   const uint32_t count = p->source.program->in_count;
   char *text;
@@ -139,6 +160,7 @@ static ax_status print(const plan *p, const ax_strategies *found) {
   if (status == AX_OK) {
     tell_batch(p);
     tell_samples(p);
+    if (p->is_given) tell_names(p, &found->list[0].mesh);
     fputs(text, stdout);
     ax_string_free(text);
   }

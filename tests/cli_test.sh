@@ -382,6 +382,7 @@ expect 1 'error: planner: the axis "a" does not say what it does: axes are calle
 model=model # where AXLE_HOSTILE is, kernels are others, and an axis does better that cuts nothing
 grep -q '^AXLE_HOSTILE:BOOL=ON' "$(dirname "$AXLE")/CMakeCache.txt" 2>/dev/null && model=same
 expect 0 "^ 1  $model=2,data=2 " plan net.axle --train --batch x,y --samples 16 --mesh model=2,data=2
+expect 0 '^the axes of --mesh are called by what they do where that is faster .*: data=2,' plan net.axle --train --batch x,y --samples 16 --mesh shard=2,model=2
 expect 0 '^ 1  same=2,data=2 ' plan net.axle --train --batch x,y --samples 16 --mesh same=2,data=2
 expect 0 '^ 1  pipe=2,data=2,model=1 ' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=2,model=1
 expect 1 'error: planner: .* in this order, and not (data=2, model=2, expert=2)' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=2,model=2,expert=2

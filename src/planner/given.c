@@ -146,13 +146,19 @@ static ax_status try_each_tensor(ax_planner *p, const ax_mesh *mesh, const ax_ar
   return AX_OK;
 }
 
+/* What an axis `shard` cuts of parameters is searched: beside one that cuts all, one is called so too that cuts a few. So layouts are tried
+   in which some of those axes cut all and the others, at first, none. */
+static ax_status try_each_sharding(ax_planner *p, const ax_mesh *mesh, const ax_arrangement *layout, uint32_t shards) {
+  for (uint32_t some = shards; some > 0; some = (some - 1) & shards) AX_TRY(ax_planner_try_sharings(p, mesh, layout, some));
+  return shards != 0 ? ax_planner_try_sharings(p, mesh, layout, 0) : AX_OK;
+}
+
 static ax_status search_stage(ax_planner *p, const ax_mesh *mesh) {
   ax_arrangement layout = {0};
   uint32_t shards;
   ax_status status = ax_planner_lay_named(p, mesh, &layout, &shards);
-  if (status == AX_OK) status = ax_planner_try_sharings(p, mesh, &layout, shards);
-  /* beside an axis `data` one is called `shard` too that cuts a few parameters */
-  if (status == AX_OK && shards != 0) status = ax_planner_try_sharings(p, mesh, &layout, 0);
+  if (status == AX_OK)
+    status = shards != 0 ? try_each_sharding(p, mesh, &layout, shards) : ax_planner_try_sharings(p, mesh, &layout, 0);
   if (status == AX_OK) status = try_each_tensor(p, mesh, &layout);
   if (status == AX_OK && p->found_count == 0) status = refuse(p, mesh, &layout);
   if (status == AX_OK) status = ax_planner_improve_found(p);

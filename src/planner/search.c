@@ -21,7 +21,7 @@
 enum {
   improved_at_last = 8,
   improved_of_gathered = 4,
-  improved_of_given = 3,
+  improved_of_given = 8,
   most_second = 64,
   most_models = 3,
   axis_samples = 0,
