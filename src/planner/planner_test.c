@@ -242,6 +242,9 @@ static void test_parts_of_samples(void **state) {
   static const char text[] =
       "machine \"near\" device flops f32 1e10 memory 1e11 launch 1e-7 capacity 1e10\nswitch latency 1e-7 bandwidth 1e11 overhead "
       "1e-7\n";
+  assert_true(ax_planner_is_between(&(ax_planner){.options.devices = 60, .devices = 48}));
+  assert_false(ax_planner_is_between(&(ax_planner){.options.devices = 60, .devices = 32}));
+  assert_false(ax_planner_is_between(&(ax_planner){.options.devices = 60, .devices = 30}));
   ax_cluster *machine = machine_of(text);
   ax_program *loss = loss_of(2, WIDTH, HIDDEN);
   double before = INFINITY;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "sim/algorithms.h"
 #include "sim/state.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
@@ -194,6 +195,13 @@ static void too_many_messages_are_refused(void **state) {
              "more than 11 messages: 4 of");
   ax_sim_engine_result_deinit(&b.result);
   TEST_OK(ax_sim_engine_run(&b.work, &b.place, (ax_sim_limits){.messages = 12}, false, &b.result));
+  ax_sim_engine_result_deinit(&b.result);
+  /* where all are known to be too many, an eighth of them says whether any repeat themselves */
+  assert_true(ax_sim_work_messages(&b.work, &b.place) == 12);
+  TEST_FAILS(ax_sim_engine_run(&b.work, &b.place, (ax_sim_limits){.messages = 16, .all = 17}, true, &b.result), AX_INVALID_ARGUMENT,
+             "more than 16 messages: 4 of");
+  ax_sim_engine_result_deinit(&b.result);
+  TEST_OK(ax_sim_engine_run(&b.work, &b.place, (ax_sim_limits){.messages = 16, .all = 12}, true, &b.result));
   tear_down(&b);
 }
 
