@@ -106,8 +106,20 @@ static ax_value ascending(one_key key, ax_value x) {
   return key.descends ? ax_neg(x) : x;
 }
 
+/* Integers by themselves that descend are the complements of ascending ones; floats that ascend as they compare are their own
+   keys. */
+static bool sort_alone(const ax_hlo_read_args *args, one_key key, int64_t dimension) {
+  if (args->op->operand_count != 1 || ax_failed()) return false;
+  const ax_dtype_kind kind = ax_dtype_get(ax_typeof(args->in[0]).dtype)->kind;
+  const bool is_integer = kind == AX_KIND_SIGNED || kind == AX_KIND_UNSIGNED, as_it_is = !key.total && !key.descends;
+  if (is_integer && key.descends) args->out[0] = ax_not(ax_sort(ax_not(args->in[0]), dimension));
+  else if (as_it_is) args->out[0] = ax_sort(args->in[0], dimension);
+  return as_it_is || (is_integer && key.descends);
+}
+
 static ax_status sort_by_one(const ax_hlo_read_args *args, one_key key, int64_t dimension) {
   const uint32_t count = args->op->operand_count;
+  if (sort_alone(args, key, dimension)) return AX_OK;
   ax_value *in = ax_trace_alloc((count + 1) * sizeof in[0]), *out = ax_trace_alloc((count + 1) * sizeof out[0]);
   if (in == NULL || out == NULL) return AX_OK;
   in[0] = ascending(key, args->in[0]);

@@ -208,8 +208,53 @@ static void complex_numbers(void **state) {
   ax_program_release(program);
 }
 
+/* --- One operand alone: no second one is sorted with it --- */
+
+static void alone_by(const char *t, ax_dtype dtype, const char *direction, const char *type) {
+  char module[1000];
+  test_random random = {11};
+  ax_tensor *x = test_random_tensor(&random, TEST_TYPE(dtype, rows, columns), strcmp(type, "UNSIGNED") == 0 ? 0 : -9, 9), *out;
+  const comparator by = {direction, type, false};
+  const size_t bytes = ax_dtype_bytes(dtype);
+  ax_program *program;
+  ax_runtime *runtime;
+  snprintf(module, sizeof module,
+           "func.func @main(%%x: tensor<3x90x%s>) -> tensor<3x90x%s> {\n"
+           "  %%0 = \"stablehlo.sort\"(%%x) <{dimension = 1 : i64, is_stable = true}> ({\n"
+           "  ^bb0(%%a: tensor<%s>, %%b: tensor<%s>):\n" COMPARED
+           "    stablehlo.return %%1 : tensor<i1>\n"
+           "  }) : (tensor<3x90x%s>) -> tensor<3x90x%s>\n  return %%0 : tensor<3x90x%s>\n}\n",
+           t, t, t, t, direction, type, t, t, t, t, t);
+  if (ax_is_float(dtype)) test_set(x, 20, NAN), test_set(x, 30, -0.0), test_set(x, 40, 0), test_set(x, 50, -HUGE_VAL);
+  TEST_OK(ax_program_from_stablehlo(module, strlen(module), "m.mlir", &program));
+  for (uint32_t i = 0; i < program->eqn_count; i++)
+    if (strcmp(program->eqns[i].prim->name, "sort") == 0) assert_int_equal(program->eqns[i].in_count, 1);
+  assert_int_equal(test_count_prim(program, "sort"), 1);
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  test_execute(runtime, program, &x, &out);
+  for (int64_t row = 0; row < rows; row++) {
+    int64_t places[columns];
+    order_of(&by, x, row, places);
+    for (int64_t i = 0; i < columns; i++)
+      assert_memory_equal((const char *)out->data + (size_t)(row * columns + i) * bytes,
+                          (const char *)x->data + (size_t)(row * columns + places[i]) * bytes, bytes);
+  }
+  test_release(&x, 1), test_release(&out, 1);
+  ax_runtime_release(runtime);
+  ax_program_release(program);
+}
+
+static void alone(void **state) {
+  (void)state;
+  alone_by("i32", AX_S32, "GT", "SIGNED");
+  alone_by("i8", AX_S8, "GT", "SIGNED");
+  alone_by("ui16", AX_U16, "GT", "UNSIGNED");
+  alone_by("ui64", AX_U64, "GT", "UNSIGNED");
+  alone_by("f32", AX_F32, "LT", "FLOAT");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(whole), cmocka_unit_test(first), cmocka_unit_test(composite),
-                                     cmocka_unit_test(complex_numbers)};
+                                     cmocka_unit_test(complex_numbers), cmocka_unit_test(alone)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,22 @@
    insertion. Of several keys the last is sorted first: each round starts from the places that the previous one found. At the end
    each operand's elements are taken in the order of the places.
 
-   A 64-bit key and a place do not fit one word: their words are pairs. */
+   A 64-bit key and a place do not fit one word: their words are pairs.
+
+   Short rows by themselves, whose equal elements cannot be told apart, are sorted by a network, many at a time (sort_network.h). */
 #include <string.h>
 
+#include "machine/features.h"
 #include "ops/sort.h"
+#include "ops/sort_network.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
 
 typedef struct sorter {
   int64_t extent, inner, rows; /* of the dimension; elements between neighbours along it; rows */
   uint32_t count, keys, parts;
+  bool by_network;
+  ax_sort_network network;
   ax_dtype dtype[]; /* by operand */
 } sorter;
 
@@ -214,14 +220,26 @@ static bool has_wide_keys(const sorter *s) {
   return false;
 }
 
-static ax_status sort_part(const void *data, void *const *memory, uint32_t part) {
-  const sorter *s = data;
+static ax_status sort_by_digits(const sorter *s, void *const *memory, int64_t from, int64_t to) {
   const size_t item = has_wide_keys(s) ? sizeof(pair) : sizeof(uint64_t), n = (size_t)s->extent;
   char *work = ax_alloc(n * (2 * item + 2 * sizeof(uint32_t)));
   if (work == NULL) return AX_OUT_OF_MEMORY;
   workspace w = {work, work + n * item, (uint32_t *)(void *)(work + 2 * n * item), (uint32_t *)(void *)(work + 2 * n * item) + n};
-  for (int64_t row = s->rows * part / s->parts; row < s->rows * (part + 1) / s->parts; row++) sort_row(s, memory, row, &w);
+  for (int64_t row = from; row < to; row++) sort_row(s, memory, row, &w);
   ax_free(work);
+  return AX_OK;
+}
+
+static ax_status sort_part(const void *data, void *const *memory, uint32_t part) {
+  const sorter *s = data;
+  const int64_t from = s->rows * part / s->parts, to = s->rows * (part + 1) / s->parts;
+  const uint32_t bytes = ax_machine_register_bytes();
+  if (!s->by_network) return sort_by_digits(s, memory, from, to);
+  for (int64_t row = from, next; row < to; row = next) {
+    next = row + ax_sort_network_rows(&s->network, row, to);
+    if (!ax_sort_network_run(&s->network, bytes, memory[0], memory[1], row, next - row))
+      AX_TRY(sort_by_digits(s, memory, row, next));
+  }
   return AX_OK;
 }
 
@@ -242,14 +260,20 @@ ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, uint32_t count
                 .keys = (uint32_t)p->num_keys};
   s->rows = ax_dims_elems(d, first.dims) * s->inner;
   s->parts = ax_routine_parts(time, s->rows);
+  s->by_network = count == 1 && ax_sort_network_make(first.dtype, s->extent, s->inner, &s->network);
   for (uint32_t k = 0; k < count; k++) s->dtype[k] = ax_lower_type(lower, in[k])->dtype;
   memcpy(buffers, in, count * sizeof in[0]);
   memcpy(buffers + count, out, count * sizeof out[0]);
   for (uint32_t k = 0; k < count && s->rows * s->extent == 0; k++) AX_TRY(ax_lower_copy(lower, out[k], in[k]));
   if (s->rows * s->extent == 0) return AX_OK;
-  return ax_lower_routine(
-      lower,
-      &(ax_routine){
-          .run = sort_part, .data = s, .in_count = count, .out_count = count, .parts = s->parts, .buffers = buffers, .time = time},
-      bytes);
+  return ax_lower_routine(lower,
+                          &(ax_routine){.run = sort_part,
+                                        .data = s,
+                                        .in_count = count,
+                                        .out_count = count,
+                                        .parts = s->parts,
+                                        .buffers = buffers,
+                                        .time = time,
+                                        .name = s->by_network ? "sort_network" : NULL},
+                          bytes);
 }

@@ -3,6 +3,12 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "machine/features.h"
+#include "ops/sort_network.h"
+#include "plan/passes.h"
+#include "plan/plan.h"
 
 #include "support/cmocka.h"
 #include "support/random.h"
@@ -202,13 +208,102 @@ static void greatest_in_any_order(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* --- Short rows by themselves --- */
+
+/* x -> x sorted; and sorted together with other numbers, which a network does not do */
+static AX_BODY(alone_and_together) {
+  const int64_t dimension = *(const int64_t *)context;
+  const ax_type type = ax_typeof(in[0]);
+  ax_value both[] = {in[0], ax_iota(AX_S32, AX_LIST(type.rank, type.dims), dimension)}, sorted_both[2];
+  out[0] = ax_sort(in[0], dimension);
+  ax_sort_together(AX_LIST(2, both), dimension, 1, AX_LIST(2, sorted_both));
+  out[1] = sorted_both[0];
+}
+
+static uint32_t networks_in(ax_program *program) {
+  ax_plan *plan;
+  uint32_t count = 0;
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
+  for (uint32_t i = 0; i < plan->block.count; i++) {
+    const ax_op *op = &plan->block.ops[i];
+    count += op->kind == AX_OP_ROUTINE && op->routine->name != NULL && strcmp(op->routine->name, "sort_network") == 0;
+  }
+  ax_plan_destroy(plan);
+  return count;
+}
+
+static bool has_strange(const ax_tensor *x) {
+  for (int64_t i = 0; i < test_elems(x); i++)
+    if (isnan(test_get(x, i)) || (test_get(x, i) == 0 && signbit(test_get(x, i)))) return true;
+  return false;
+}
+
+/* The network itself, in registers of each width: the same bits. It leaves alone rows with strange numbers. */
+static void expect_network(const ax_tensor *x, const ax_tensor *wanted, int64_t dimension) {
+  ax_sort_network network;
+  const int64_t inner = dimension + 1 == x->rank ? 1 : x->dims[dimension + 1], rows = x->dims[0] * inner;
+  const size_t all = test_tensor_bytes(x);
+  assert_true(ax_sort_network_make(x->dtype, x->dims[dimension], inner, &network));
+  for (uint32_t bytes = 16; bytes <= 64 && bytes <= ax_machine_register_bytes(); bytes *= 2) {
+    char *got = calloc(all, 1);
+    bool sorts = true;
+    for (int64_t row = 0, next; row < rows; row = next) {
+      next = row + ax_sort_network_rows(&network, row, rows);
+      assert_true(next > row && next <= rows);
+      sorts = ax_sort_network_run(&network, bytes, x->data, got, row, next - row) && sorts;
+    }
+    assert_int_equal(sorts, !ax_is_float(x->dtype) || !has_strange(x));
+    if (sorts) assert_memory_equal(got, wanted->data, all);
+    free(got);
+  }
+}
+
+/* Few different numbers, so that many are equal; of floats both infinities, subnormal ones and, where `strange`, NaN and -0 in
+   some rows. */
+static void short_rows_of(ax_runtime *runtime, test_random *random, ax_dtype dtype, ax_type type, int64_t dimension, bool strange) {
+  static const double values[] = {HUGE_VAL, -HUGE_VAL, 1e-40, -1e-40, 0, NAN, -0.0, -NAN};
+  ax_tensor *x = test_random_tensor(random, type, ax_dtype_get(dtype)->kind == AX_KIND_UNSIGNED ? 0 : -9, 9), *out[2];
+  const int64_t kinds = strange ? AX_COUNT(values) : 5;
+  for (int64_t i = 0; i < test_elems(x) && ax_is_float(dtype); i++)
+    if (test_random_below(random, 9) == 0) test_set(x, i, values[test_random_below(random, kinds)]);
+    else test_set(x, i, round(test_get(x, i)) + (strange ? -0.0 : 0.0)); /* -0 + 0 is 0 */
+  ax_program *program = test_trace(alone_and_together, &dimension, &type, 1, 2);
+  test_execute(runtime, program, &x, out);
+  if (memcmp(out[0]->data, out[1]->data, test_tensor_bytes(x)) != 0)
+    fail_msg("%s, rows of %d along dimension %d: not as digits sort them", ax_dtype_name(dtype), (int)type.dims[dimension],
+             (int)dimension);
+  const bool by_network = type.dims[dimension] >= 2 && type.dims[dimension] <= AX_NETWORK_EXTENT;
+  assert_int_equal(networks_in(program), by_network);
+  if (by_network) expect_network(x, out[1], dimension);
+  test_release(&x, 1), test_release(out, 2);
+  ax_program_release(program);
+}
+
+static void short_rows(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_S8, AX_U8, AX_S16, AX_U16, AX_S32, AX_U32, AX_S64, AX_U64, AX_F16, AX_BF16, AX_F32, AX_F64};
+  test_random random = {41};
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  for (int64_t n = 1; n <= 70; n += n < 20 ? 1 : n < 60 ? 5 : 1)
+    for (size_t d = 0; d < AX_COUNT(dtypes); d++) {
+      const int64_t rows = 1 + test_random_below(&random, 150), inner = 2 + test_random_below(&random, 90);
+      const bool strange = test_random_below(&random, 2) == 0;
+      short_rows_of(runtime, &random, dtypes[d], TEST_TYPE(dtypes[d], rows, n), 1, strange);
+      short_rows_of(runtime, &random, dtypes[d], TEST_TYPE(dtypes[d], 3, n, inner), 1, strange);
+    }
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(few_elements),
       cmocka_unit_test(many_elements),
       cmocka_unit_test(chunks),
-      cmocka_unit_test(greatest_in_total_order), cmocka_unit_test(greatest_of_long_rows),
+      cmocka_unit_test(greatest_in_total_order),
+      cmocka_unit_test(greatest_of_long_rows),
       cmocka_unit_test(greatest_in_any_order),
+      cmocka_unit_test(short_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
