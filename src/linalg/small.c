@@ -11,9 +11,9 @@ static inline int32_t existing_row(int32_t pivot, int64_t rows) {
   return pivot < 0 ? 0 : pivot < rows ? pivot : (int32_t)rows - 1;
 }
 
-/* A product that is rounded before it is added. The compiler is told not to contract the two; gcc 12 does it all the same where it sees a product of
-   complex numbers, unless the product may not be regrouped. Other compilers keep to what they are told. Vectors are not looked at for such products;
-   gcc 12 would take them apart, number by number, for the barrier. */
+/* A product that is rounded before it is added. The compiler is told not to contract the two; gcc 12 does it all the same where
+   it sees a product of complex numbers, unless the product may not be regrouped. Other compilers keep to what they are told.
+   Vectors are not looked at for such products; gcc 12 would take them apart, number by number, for the barrier. */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_assoc_barrier)
 #define ROUNDED_ALONE(x) __builtin_assoc_barrier(x)

@@ -130,7 +130,8 @@ INLINED NAME(ordered) NAME(in_order)(const N *a, int64_t order, triangle how) {
   return (NAME(ordered)){a + order * order - 1, -down, -along};
 }
 
-/* Rows from `at` on of y, which have nothing of the rows before `at` any more: `count` of them, a constant where it is `together`. */
+/* Rows from `at` on of y, which have nothing of the rows before `at` any more: `count` of them, a constant where it is
+   `together`. */
 INLINED void NAME(solve_diagonal)(NAME(ordered) a, N *y, int64_t at, int64_t count, bool conjugated, bool unit) {
   for (int64_t j = at; j < at + count; j++) {
     const N *column = a.first + j * a.along;
@@ -140,8 +141,8 @@ INLINED void NAME(solve_diagonal)(NAME(ordered) a, N *y, int64_t at, int64_t cou
   }
 }
 
-/* y holds b in the order of the rows. Each row takes off its products in the order of the columns, as solve_left does, but some rows at a time, so
-   that their sums stay in registers. */
+/* y holds b in the order of the rows. Each row takes off its products in the order of the columns, as solve_left does, but some
+   rows at a time, so that their sums stay in registers. */
 INLINED void NAME(solve_rows)(NAME(ordered) a, N *y, int64_t order, bool conjugated, bool unit) {
   const int64_t rest = order % NAME(together);
   NAME(solve_diagonal)(a, y, 0, rest, conjugated, unit);

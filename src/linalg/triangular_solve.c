@@ -8,9 +8,9 @@
    Linear in b; transposed, the same with op(a)'s transpose. Batched and cut along leading dimensions, and where op(a) does not act.
    Sharding: triangles of 512 rows or more are also cut along their rows, as are b and x where op(a) acts, and along their columns:
    band after band, b's solved rows are sent, and no part of a. Smaller ones are gathered.
-   Compiled: BLAS's trsm, or for at most three right sides its trsv, a matrix at a time, or some of many right sides. Triangles of at
-   most 64 rows with at most 64 right sides are solved by our own code (small.h). Real ones of 512 rows or more, with 64 right sides
-   or more, are solved block by block, with products between, so that threads share them. */
+   Compiled: BLAS's trsm, or for at most three right sides its trsv, a matrix at a time, or some of many right sides. Triangles of
+   at most 64 rows with at most 64 right sides are solved by our own code (small.h). Real ones of 512 rows or more, with 64 right
+   sides or more, are solved block by block, with products between, so that threads share them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -174,8 +174,8 @@ static void shard(const ax_shard_args *args) {
 
 enum { few_vectors = 3 }; /* for which BLAS's routine of one vector takes less than that of many */
 
-/* Solves for one vector of n numbers, `step` apart, which hold b. BLAS takes a as its transpose. The conjugate of that it has only transposed back,
-   so the vector is conjugated instead. */
+/* Solves for one vector of n numbers, `step` apart, which hold b. BLAS takes a as its transpose. The conjugate of that it has
+   only transposed back, so the vector is conjugated instead. */
 static void solve_one_vector(const ax_matrix_call *call, const void *a, char *x, int n, int step) {
   const bool flipped = call->transposed == call->left, adjoint = call->transposed && call->conjugated;
   const size_t next = (size_t)step * ax_dtype_bytes(call->dtype);

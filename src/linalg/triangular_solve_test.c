@@ -6,6 +6,7 @@
 #include "axle/linalg.h"
 #include "axle/ops.h"
 #include "linalg/blocked.h"
+#include "linalg/triangular_solve.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"
@@ -106,6 +107,45 @@ static void of_few_sides(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* BLAS is called for one vector at a time, if they are few: the same as for all at once. */
+static void by_vectors(void **state) {
+  (void)state;
+  enum { n = 70, vectors = 5 };
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_C64, AX_C128};
+  for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+    for (int flags = 0; flags < 32; flags++) {
+      const ax_triangular_solve_params p = {.left_side = flags & 1,
+                                            .lower = flags & 2,
+                                            .transpose_a = flags & 4,
+                                            .conjugate_a = (flags & 12) == 12,
+                                            .unit_diagonal = flags & 16};
+      const int64_t m = p.left_side ? n : vectors, columns = p.left_side ? vectors : n;
+      const size_t next = (p.left_side ? 1 : n) * ax_dtype_bytes(dtypes[d]); /* bytes from a vector to the next */
+      const ax_type types[] = {TEST_TYPE(dtypes[d], n, n), TEST_TYPE(dtypes[d], m, columns)};
+      ax_matrix_call call = {.dtype = dtypes[d],
+                             .m = m,
+                             .n = columns,
+                             .left = p.left_side,
+                             .lower = p.lower,
+                             .transposed = p.transpose_a,
+                             .conjugated = p.conjugate_a,
+                             .unit = p.unit_diagonal,
+                             .to = vectors};
+      test_random random = {(uint64_t)flags}, again = random;
+      ax_tensor *a = triangles(types[0], &p), *all = test_random_tensor(&random, types[1], -1, 1),
+                *each = test_random_tensor(&again, types[1], -1, 1);
+      TEST_OK(ax_lapack_of(call.dtype, &call.lapack));
+      ax_solve_by_blas(&call, a->data, all->data);
+      for (int64_t v = 0; v < vectors; v++) {
+        call.from = v, call.to = v + 1;
+        ax_solve_by_blas(&call, a->data, (char *)each->data + (size_t)v * next);
+      }
+      for (int64_t i = 0; i < test_elems(all); i++) assert_false(isnan(test_get(all, i)));
+      TEST_TENSORS_NEAR(each, all, ax_part_dtype(call.dtype) == AX_F32 ? 1e-6 : 2e-15);
+      test_release(&a, 1), test_release(&all, 1), test_release(&each, 1);
+    }
+}
+
 /* a, b -> a x - b and a^T x - b by the factors of a */
 static AX_BODY(residuals) {
   ax_value f[3];
@@ -135,6 +175,7 @@ static void by_factors(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(by_blocks), cmocka_unit_test(of_few_sides), cmocka_unit_test(by_factors)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(by_blocks), cmocka_unit_test(of_few_sides), cmocka_unit_test(by_vectors),
+                                     cmocka_unit_test(by_factors)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
