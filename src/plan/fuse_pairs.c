@@ -79,27 +79,28 @@ bool ax_kernel_stays_apart(const ax_plan *plan, const ax_bound *a, const ax_boun
   return a->kernel->reduce_rank == 0 ? !overlap(plan, a, b) : !ax_kernels_share(plan, a, b, steps / 8);
 }
 
+enum { much_bytes = 256 << 10 }; /* no cache near a core holds them */
+
 static int64_t loaded_bytes(const ax_plan *plan, const ax_bound *kernel) {
+  bool loads[AX_MAX_SLOTS] = {false};
   int64_t bytes = 0;
-  for (uint32_t i = 0; i < kernel->kernel->expr_count; i++) {
-    const ax_expr *load = &kernel->kernel->exprs[i];
-    if (load->op == AX_LEAF_LOAD) bytes += ax_buffer_bytes(&plan->buffers[kernel->buffers[load->slot]]);
-  }
+  for (uint32_t i = 0; i < kernel->kernel->expr_count; i++)
+    if (kernel->kernel->exprs[i].op == AX_LEAF_LOAD) loads[kernel->kernel->exprs[i].slot] = true;
+  for (uint32_t i = 0; i < kernel->kernel->slot_count; i++)
+    if (loads[i]) bytes += ax_buffer_bytes(&plan->buffers[kernel->buffers[i]]);
   return bytes;
 }
 
 bool ax_reductions_have_nothing_in_common(const ax_plan *plan, const ax_bound *a, const ax_bound *b) {
-  enum { much = 256 << 10 };
-  if (a->kernel->reduce_rank == 0 || b->kernel->reduce_rank == 0 || loaded_bytes(plan, a) < much || loaded_bytes(plan, b) < much) return false;
-  return !overlap(plan, a, b);
+  if (a->kernel->reduce_rank == 0 || b->kernel->reduce_rank == 0) return false;
+  return loaded_bytes(plan, a) >= much_bytes && loaded_bytes(plan, b) >= much_bytes && !overlap(plan, a, b);
 }
 
 bool ax_kernel_makes_much(const ax_plan *plan, const ax_bound *kernel) {
-  enum { large_bytes = 256 << 10 };
   int64_t bytes = 0;
   for (uint32_t i = 0; i < kernel->kernel->store_count; i++)
     bytes += ax_buffer_bytes(&plan->buffers[kernel->buffers[kernel->kernel->stores[i].slot]]);
-  return bytes >= large_bytes;
+  return bytes >= much_bytes;
 }
 
 bool ax_kernel_feeds(const ax_bound *a, const ax_bound *b) {

@@ -7,7 +7,7 @@
 
    Vectors go along j, as results lie. Of b1 they would put each together from elements of as many rows, for each i anew. That is the
    distance of all pairs of points, as nearest neighbours, clusters and kernels of Gaussian processes have it. Of many terms, vectors go
-   along these instead, and nothing is turned. */
+   along these instead, and nothing is turned. The copy stands before its first reader; kernels soon after it, which read the same, share it. */
 #include <string.h>
 
 #include "plan/kernel_rewrite.h"
@@ -20,19 +20,18 @@ enum {
   least_reuse = 8,    /* how often an element is read */
   least_steps = 4096, /* to turn something takes some hundred nanoseconds */
   most_bytes = 1 << 20,
-  window = 64 /* operations between what makes an array and what turns it */
+  window = 64 /* operations between the first reader of a copy and the last */
 };
 
 typedef struct turning { /* of one load */
   ax_ex node;
   uint32_t rank, source; /* source: the buffer */
   int dims[AX_MAX_RANK]; /* of the kernel: by dimension of what is made; the last is the one along which results lie */
-  uint32_t before;       /* the operation of the block before which it is made */
 } turning;
 
 typedef struct copy {
   ax_op op;
-  uint32_t before, next; /* next: 1 + another that goes before the same operation; 0: none */
+  uint32_t before; /* the operation of the block before which it stands: that of its first reader */
 } copy;
 
 typedef struct turner {
@@ -120,23 +119,60 @@ static ax_loop_kernel *copying(ax_arena *arena, const ax_loop_kernel *k, const t
   return made->failed ? NULL : made;
 }
 
-/* Notes the operation that copies, and gives the buffer it copies to. */
-static ax_status make_copy(turner *u, const ax_op *op, const turning *t, uint32_t *out) {
+typedef struct question {
+  const ax_plan *plan;
+  uint32_t allocation;
+  bool written;
+} question;
+
+static void ask(void *context, uint32_t buffer, bool writes) {
+  question *q = context;
+  q->written = q->written || (writes && q->plan->buffers[buffer].allocation == q->allocation);
+}
+
+/* Whether a copy that stands before operation `from` of the block is one still at `at`. */
+static bool still_holds(const turner *u, ax_block *block, uint32_t from, uint32_t at, uint32_t source) {
+  question q = {.plan = u->plan, .allocation = u->plan->buffers[source].allocation};
+  if (at - from > window) return false;
+  for (uint32_t i = from; i < at && !q.written; i++) ax_op_visit_all(&block->ops[i], ask, &q);
+  return !q.written;
+}
+
+/* A copy that an earlier kernel of the block reads; NULL. */
+static const copy *made_before(const turner *u, ax_block *block, uint32_t at, const ax_op *made) {
+  for (uint32_t m = u->made_count; m-- > 0 && at - u->made[m].before <= window;) {
+    const ax_op *other = &u->made[m].op;
+    if (other->kernel.buffers[0] == made->kernel.buffers[0] && other->axes == made->axes && other->diverging == made->diverging &&
+        ax_kernel_equal(other->kernel.kernel, made->kernel.kernel) &&
+        still_holds(u, block, u->made[m].before, at, made->kernel.buffers[0]))
+      return &u->made[m];
+  }
+  return NULL;
+}
+
+/* Notes the operation that copies, unless there is one, and gives the buffer it copies to. */
+static ax_status make_copy(turner *u, ax_block *block, uint32_t at, const turning *t, uint32_t *out) {
+  const ax_op *op = &block->ops[at];
   const ax_loop_kernel *k = op->kernel.kernel;
-  ax_buffer buffer = {.kind = AX_BUFFER_TEMP, .axes = op->axes, .loop = AX_NONE, .allocation = u->plan->buffer_count};
-  buffer.type = u->plan->buffers[t->source].type;
+  const ax_buffer *source = &u->plan->buffers[t->source];
+  ax_buffer buffer = {
+      .kind = AX_BUFFER_TEMP, .type = source->type, .axes = source->axes | op->diverging, .loop = AX_NONE, .allocation = AX_NONE};
   buffer.type.rank = t->rank;
   for (uint32_t d = 0; d < t->rank; d++) buffer.type.dims[d] = k->dims[t->dims[d]];
-  ax_op made = {.kind = AX_OP_KERNEL, .eqn = op->eqn, .program = op->program, .axes = op->axes, .diverging = op->diverging};
-  made.control_dependence = op->control_dependence;
+  ax_op made = {.kind = AX_OP_KERNEL, .eqn = op->eqn, .program = op->program, .axes = buffer.axes, .diverging = op->diverging};
   made.kernel.kernel = copying(&u->plan->arena, k, t, buffer.type.dims);
   made.kernel.buffers = ax_arena_alloc(&u->plan->arena, 2 * sizeof made.kernel.buffers[0]);
   if (made.kernel.kernel == NULL || made.kernel.buffers == NULL) return ax_out_of_memory(sizeof *made.kernel.kernel);
-  AX_TRY(ax_plan_add_buffer(u->plan, &buffer, out));
   made.kernel.buffers[0] = t->source;
+  const copy *before = made_before(u, block, at, &made);
+  if (before != NULL) {
+    *out = before->op.kernel.buffers[1];
+    return AX_OK;
+  }
+  AX_TRY(ax_plan_add_buffer(u->plan, &buffer, out));
   made.kernel.buffers[1] = *out;
   AX_TRY(ax_grow(&u->made, sizeof u->made[0], u->made_count, 1, &u->made_capacity));
-  u->made[u->made_count++] = (copy){.op = made, .before = t->before};
+  u->made[u->made_count++] = (copy){.op = made, .before = at};
   return AX_OK;
 }
 
@@ -164,29 +200,6 @@ static ax_status read_copies(turner *u, ax_op *op, const turning *found, const u
   return AX_OK;
 }
 
-typedef struct question {
-  const ax_plan *plan;
-  uint32_t allocation;
-  bool written;
-} question;
-
-static void ask(void *context, uint32_t buffer, bool writes) {
-  question *q = context;
-  q->written = q->written || (writes && q->plan->buffers[buffer].allocation == q->allocation);
-}
-
-/* The place behind the last operation that writes the buffer, so that the copy does not stand between operations that belong together;
-   that of the kernel itself, if none is near. */
-static uint32_t place_of(const ax_plan *plan, ax_block *block, uint32_t at, uint32_t buffer) {
-  question q = {.plan = plan, .allocation = plan->buffers[buffer].allocation};
-  const uint32_t lowest = at > window ? at - window : 0;
-  for (uint32_t i = at; i-- > lowest;) {
-    ax_op_visit_all(&block->ops[i], ask, &q);
-    if (q.written) return i + 1;
-  }
-  return lowest == 0 ? 0 : at;
-}
-
 static ax_status turn_op(turner *u, ax_block *block, uint32_t at) {
   enum { most = 4 };
   turning found[most];
@@ -197,30 +210,20 @@ static ax_status turn_op(turner *u, ax_block *block, uint32_t at) {
   if (op->kernel.kernel->slot_count + count > AX_MOST_SLOTS) return AX_OK;
   for (uint32_t i = 0; i < count; i++) {
     found[i].source = op->kernel.buffers[op->kernel.kernel->exprs[found[i].node].slot];
-    found[i].before = place_of(u->plan, block, at, found[i].source);
-    AX_TRY(make_copy(u, op, &found[i], &copies[i]));
+    AX_TRY(make_copy(u, block, at, &found[i], &copies[i]));
   }
   return count > 0 ? read_copies(u, op, found, copies, count) : AX_OK;
 }
 
-/* Puts what was made in its places. */
+/* Puts what was made in its places, which are in order. */
 static ax_status put(turner *u, ax_block *block) {
   const uint32_t count = block->count + u->made_count;
   ax_op *ops = ax_arena_alloc(&u->plan->arena, count * sizeof ops[0]), *next = ops;
-  uint32_t *first = ax_calloc(block->count, sizeof first[0]); /* by operation: 1 + a copy that goes before it */
-  if (ops == NULL || first == NULL) {
-    ax_free(first);
-    return ax_out_of_memory(count * sizeof ops[0]);
-  }
-  for (uint32_t m = u->made_count; m-- > 0;) {
-    u->made[m].next = first[u->made[m].before];
-    first[u->made[m].before] = m + 1;
-  }
-  for (uint32_t i = 0; i < block->count; i++) {
-    for (uint32_t m = first[i]; m > 0; m = u->made[m - 1].next) *next++ = u->made[m - 1].op;
+  if (ops == NULL) return ax_out_of_memory(count * sizeof ops[0]);
+  for (uint32_t i = 0, m = 0; i < block->count; i++) {
+    while (m < u->made_count && u->made[m].before == i) *next++ = u->made[m++].op;
     *next++ = block->ops[i];
   }
-  ax_free(first);
   block->ops = ops;
   block->count = block->capacity = count;
   return AX_OK;

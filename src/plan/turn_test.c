@@ -1,4 +1,5 @@
 /* Sums that would read an operand across its rows: what is turned for them, and what is not. All give what they gave. */
+#include "axle/collectives.h"
 #include "axle/ops.h"
 #include "plan/passes.h"
 #include "support/cmocka.h"
@@ -52,6 +53,37 @@ static AX_BODY(in_a_loop) {
   ax_value made[2];
   ax_fori_loop(ax_full_i64(AX_S32, AX_DIMS(), 0), ax_full_i64(AX_S32, AX_DIMS(), 3), AX_FN(step, 3, 2), in, made);
   out[0] = made[0];
+}
+
+static AX_BODY(both_move_step) {
+  const ax_value far = distances(in[1], in[2], false);
+  out[0] = ax_add(in[1], ax_broadcast_in_dim(ax_reduce_max(far, AX_DIMS(1), false), AX_DIMS(40, 8), AX_DIMS(0)));
+  out[1] = ax_sub(in[2], ax_broadcast_in_dim(ax_reduce_max(far, AX_DIMS(0), false), AX_DIMS(50, 8), AX_DIMS(0)));
+}
+static AX_BODY(both_move) {
+  ax_value made[2];
+  ax_fori_loop(ax_full_i64(AX_S32, AX_DIMS(), 0), ax_full_i64(AX_S32, AX_DIMS(), 3), AX_FN(both_move_step, 3, 2), in, made);
+  out[0] = ax_add(ax_reduce_sum(made[0], AX_ALL_DIMS, false), ax_reduce_sum(made[1], AX_ALL_DIMS, false));
+}
+
+/* Kernels that read one operand, soon after one another, share its copy; not if so many operations are between that it would lie long, */
+static AX_BODY(of_one) {
+  const ax_value far = distances(in[0], in[1], false);
+  out[0] = ax_add(ax_reduce_max(far, AX_DIMS(1), false),
+                  ax_reduce_max(distances(ax_mul(in[0], ax_real(3)), in[1], true), AX_DIMS(1), false));
+}
+static AX_BODY(of_one_late) {
+  ax_value x = in[0];
+  const ax_value far = distances(x, in[1], false);
+  for (int i = 0; i < 70; i++) x = ax_sort(ax_rev(x, AX_DIMS(i % 2)), 0);
+  out[0] = ax_add(ax_reduce_max(far, AX_DIMS(1), false), ax_reduce_max(distances(x, in[1], false), AX_DIMS(1), false));
+}
+/* nor if it is written meanwhile. */
+static AX_BODY(of_one_changed) {
+  const ax_value y = ax_mul(in[1], ax_real(2)), far = distances(in[0], y, false);
+  const ax_value row = ax_reshape(ax_slice(far, AX_DIMS(0, 0), AX_DIMS(1, 8), NULL), AX_DIMS(1, 8));
+  const ax_value changed = ax_dynamic_update_slice_in_dim(y, row, ax_full(AX_S32, AX_DIMS(), 3), 0);
+  out[0] = ax_add(ax_reduce_max(far, AX_DIMS(1), false), ax_reduce_max(distances(in[0], changed, false), AX_DIMS(1), false));
 }
 
 static uint32_t kernels_in(ax_block *block) {
@@ -120,9 +152,55 @@ static void in_loops(void **state) {
   (void)state;
   const ax_type moving[] = {TEST_TYPE(AX_F32, 40, 8), TEST_TYPE(AX_F32, 50, 8)};
   expect(AX_FN(in_a_loop, 2, 1), moving, 2, 1);
+  expect(AX_FN(both_move, 2, 1), moving, 2, 1);
+}
+
+static void copies_are_shared(void **state) {
+  (void)state;
+  const ax_type in[] = {TEST_TYPE(AX_F32, 40, 8), TEST_TYPE(AX_F32, 50, 8)};
+  expect(AX_FN(of_one, 2, 1), in, 2, 1);
+  expect(AX_FN(of_one_late, 2, 1), in, 2, 2);
+  expect(AX_FN(of_one_changed, 2, 1), in, 2, 2);
+}
+
+/* A copy of what devices exchange stands behind the end of the exchange, so that what is computed meanwhile does not wait. */
+static AX_BODY(of_gathered) {
+  const ax_value all = ax_all_gather(in[1], "d", 0, true), made = ax_tanh(ax_matmul(in[2], in[2]));
+  out[0] = ax_add(ax_reduce_max(distances(in[0], all, false), AX_DIMS(1), false), ax_reduce_max(made, AX_ALL_DIMS, false));
+}
+
+static bool touches(const ax_plan *plan, const ax_op *op, uint32_t buffer) {
+  for (uint32_t k = 0; op->kind == AX_OP_KERNEL && k < op->kernel.kernel->slot_count; k++)
+    if (plan->buffers[op->kernel.buffers[k]].allocation == plan->buffers[buffer].allocation) return true;
+  return false;
+}
+
+static void copies_wait_for_exchanges_alone(void **state) {
+  (void)state;
+  const test_map map = {.mesh = "d=2", .in_specs = {"d", "d", "d"}, .out_specs = {"d"}, .body = of_gathered, .unchecked = true};
+  const ax_type in[] = {TEST_TYPE(AX_F32, 80, 8), TEST_TYPE(AX_F32, 50, 8), TEST_TYPE(AX_F32, 64, 32)};
+  ax_program *program = test_trace_map(&map, in);
+  ax_plan *plan;
+  TEST_OK(test_make_plan(program, &plan));
+  TEST_OK(ax_plan_optimise(plan, "turn", NULL));
+  const ax_exchange *under_way = NULL, *done = NULL;
+  uint32_t readers = 0;
+  for (uint32_t i = 0; i < plan->block.count; i++) {
+    const ax_op *op = &plan->block.ops[i];
+    if (op->kind == AX_OP_START) under_way = op->exchange;
+    if (op->kind == AX_OP_DONE) done = op->exchange, under_way = NULL;
+    assert_false(under_way != NULL && touches(plan, op, under_way->out));
+    readers += done != NULL && touches(plan, op, done->out);
+  }
+  assert_true(readers > 0);
+  ax_plan_destroy(plan);
+  test_random_run(program, 3, false, 1e-5);
+  ax_program_release(program);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_pairs), cmocka_unit_test(what_stays), cmocka_unit_test(in_loops)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_pairs), cmocka_unit_test(copies_are_shared),
+                                     cmocka_unit_test(copies_wait_for_exchanges_alone), cmocka_unit_test(what_stays),
+                                     cmocka_unit_test(in_loops)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

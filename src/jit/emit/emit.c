@@ -63,7 +63,8 @@ static void reduced_loops(ax_nest *nest, uint32_t loop_id, uint32_t end, const a
     rows(nest, loop_id, end, tile, body);
     return;
   }
-  if (schedule->shape == AX_NEST_BLOCK && schedule->wide && !schedule->running && loop_id + 1 == end) {
+  const bool few = schedule->kernel->store_count <= AX_MAX_SLOTS; /* few_steps has room for the sums of so many */
+  if (schedule->shape == AX_NEST_BLOCK && schedule->wide && !schedule->running && few && loop_id + 1 == end) {
     few_by_few(nest, loop_id, tile, body);
     return;
   }

@@ -301,6 +301,7 @@ void ax_walk_guarded(ax_nest *nest, const ax_range *r, ax_leaf body) {
 bool ax_walk_is_short(const ax_nest *nest, const ax_range *r) {
   enum { most_vectors = 6, most_in_all = 192 };
   const int64_t lanes = nest->schedule->lanes, vectors = (r->count + lanes - 1) / lanes;
+  if (nest->schedule->streams && nest->inside == NULL) return false; /* they begin where a line of the cache does */
   return r->count >= lanes && vectors <= most_vectors && vectors * nest->schedule->weight <= most_in_all;
 }
 
@@ -374,8 +375,8 @@ bool ax_walk_can_settle_sums(ax_nest *nest, const ax_range *r) {
   enum { most_apart = 4 };
   const bool unrolled = nest->inside != NULL && nest->inside->unrolled;
   const uint32_t block = nest->schedule->unroll;
-  return !unrolled && r->count >= 0 && vector_unrolled(nest) && ax_nest_find_settled(nest) &&
-         blocks_apart(nest, r->count, block) <= most_apart;
+  return !unrolled && r->count >= 0 && nest->schedule->kernel->store_count <= AX_MAX_SLOTS && vector_unrolled(nest) &&
+         ax_nest_find_settled(nest) && blocks_apart(nest, r->count, block) <= most_apart;
 }
 
 /* Both ways add the same numbers to the same sums. */
