@@ -83,9 +83,10 @@ static ax_status keep_some(struct checked *c, ax_watch *watch, const ax_act_find
   for (uint32_t i = 0; i < findings->count; i++) {
     const ax_act_finding *finding = &findings->items[i];
     uint32_t before = 0, after = 0;
+    if (follows[i] || ax_finding_is_cause(finding) != causes) continue;
     for (uint32_t k = 0; k < findings->count; k++)
       if (k != i && !follows[k] && ax_findings_alike(&findings->items[k], finding)) k < i ? before++ : after++;
-    if (before > 0 || follows[i] || ax_finding_is_cause(finding) != causes) continue;
+    if (before > 0) continue;
     ax_check_finding *made = &kept[kernel->finding_count];
     AX_TRY(keep_finding(c, watch, finding, made));
     kernel->finding_count++;

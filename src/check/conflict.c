@@ -205,11 +205,9 @@ static bool is_exact(atom_state *atom, const ax_touch_sum *term) {
   return atom->most < ldexp(1, bits < term->top ? bits : term->top);
 }
 
-static bool is_extreme(uint8_t update) { return update == AX_UPDATE_MAX || update == AX_UPDATE_MIN; }
-
 /* Whether floats so far come to the same in any order. */
 static bool commutes(atom_state *atom, const ax_touch_sum *term) {
-  if (!is_extreme(term->update)) return is_exact(atom, term);
+  if (!ax_update_is_extreme(term->update)) return is_exact(atom, term);
   atom->zeros |= term->zeros;
   return atom->zeros != 3 && !isinf(term->most);
 }
@@ -236,8 +234,8 @@ static void judge_sums(finder *f, const atom_state *atom, bool ends) {
   if (atom->group == AX_NONE || atom->kind != GROUP_SUMS || atom->agents < 2) return;
   f->locks->refused = f->locks->refused || atom->bad || (ends && atom->open != AX_NONE);
   if (atom->bits == AX_SUM_WRAPS) return;
-  f->locks->floats = f->locks->floats || !is_extreme(atom->update);
-  f->locks->extremes = f->locks->extremes || is_extreme(atom->update);
+  f->locks->floats = f->locks->floats || !ax_update_is_extreme(atom->update);
+  f->locks->extremes = f->locks->extremes || ax_update_is_extreme(atom->update);
 }
 
 static ax_status follow(finder *f, const access *a) {

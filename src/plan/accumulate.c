@@ -65,26 +65,13 @@ static bool adds(const ax_plan *plan, const ax_op *op, uint32_t *to, uint32_t *m
 /* Whether the product, as an accumulating one, gives the bits of a separate addition. */
 static bool can_accumulate(const ax_gemm *g) { return !g->accumulate && g->k > 0 && !g->rounds && ax_gemm_adds_last(g); }
 
-typedef struct question {
-  const ax_plan *plan;
-  uint32_t allocation;
-  bool touched;
-} question;
-
-static void ask(void *context, uint32_t buffer, bool writes) {
-  question *q = context;
-  (void)writes;
-  q->touched = q->touched || q->plan->buffers[buffer].allocation == q->allocation;
-}
-
 /* By the operations between; of regions that is not asked. */
 static bool is_touched(const ax_plan *plan, const ax_block *block, uint32_t after, uint32_t before, uint32_t allocation) {
-  question q = {.plan = plan, .allocation = allocation};
-  for (uint32_t i = after + 1; i < before && !q.touched; i++) {
-    q.touched = ax_op_block(&block->ops[i], 0) != NULL;
-    ax_op_visit(&block->ops[i], ask, &q);
+  for (uint32_t i = after + 1; i < before; i++) {
+    const ax_op_access access = ax_op_access_of(plan, &block->ops[i], allocation);
+    if (access.reads || access.writes || ax_op_block(&block->ops[i], 0) != NULL) return true;
   }
-  return q.touched;
+  return false;
 }
 
 /* The product before operation `at` that makes `term`, which can be made at `to` instead; NULL. */

@@ -55,39 +55,12 @@ static bool is_short(const ax_block *body) {
   return true;
 }
 
-/* Whether an operation reads and writes an allocation. */
-typedef struct question {
-  const ax_plan *plan;
-  uint32_t allocation;
-  bool reads, writes;
-} question;
-
-static void answer(void *context, uint32_t buffer, bool writes) {
-  question *q = context;
-  if (q->plan->buffers[buffer].allocation != q->allocation) return;
-  q->writes = q->writes || writes;
-  q->reads = q->reads || !writes;
-}
-
-static question ask(const alternator *a, const ax_op *op, uint32_t allocation) {
-  question q = {.plan = a->plan, .allocation = allocation};
-  ax_op_visit(op, answer, &q);
-  return q;
-}
-
-/* As `ask`, with the operations inside it. */
-static question ask_all(const alternator *a, const ax_op *op, uint32_t allocation) {
-  question q = {.plan = a->plan, .allocation = allocation};
-  ax_op_visit_all((ax_op *)op, answer, &q);
-  return q;
-}
-
 /* The operation that makes all of `next`, before `at`, and before anything reads it; nothing else writes it. */
 static bool made_once(const alternator *a, const ax_block *body, uint32_t next, uint32_t at) {
   const ax_op *maker = NULL;
   for (uint32_t i = 0; i < body->count; i++) {
     const ax_op *op = &body->ops[i];
-    question q = ask(a, op, next);
+    const ax_op_access q = ax_op_access_of(a->plan, op, next);
     if (i > at && (q.reads || q.writes)) return false;
     if (maker == NULL && q.reads) return false;
     if (!q.writes) continue;
@@ -103,7 +76,7 @@ static bool made_once(const alternator *a, const ax_block *body, uint32_t next, 
 static bool read_before(const alternator *a, const ax_block *body, uint32_t carry, uint32_t at) {
   bool read = false;
   for (uint32_t i = 0; i < body->count; i++) {
-    question q = ask(a, &body->ops[i], carry);
+    const ax_op_access q = ax_op_access_of(a->plan, &body->ops[i], carry);
     if (i == at) continue;
     if (q.writes || (i > at && q.reads)) return false;
     read = read || (q.reads && (a->plan->buffers[carry].axes & ~body->ops[i].axes) == 0);
@@ -113,7 +86,7 @@ static bool read_before(const alternator *a, const ax_block *body, uint32_t carr
 
 static bool is_exchanged(const alternator *a, const ax_block *body, uint32_t next) {
   for (uint32_t i = 0; i < body->count; i++)
-    if (body->ops[i].kind == AX_OP_START && ask(a, &body->ops[i], next).writes) return true;
+    if (body->ops[i].kind == AX_OP_START && ax_op_access_of(a->plan, &body->ops[i], next).writes) return true;
   return false;
 }
 
@@ -123,7 +96,7 @@ static bool read_behind(const alternator *a, uint32_t carry) {
   for (uint32_t i = a->at + 1; i < a->around->count; i++) {
     const ax_op *op = &a->around->ops[i];
     const bool passed = ax_op_rules_of(op)->only_computes || op->kind == AX_OP_START;
-    const question q = ask_all(a, op, carry);
+    const ax_op_access q = ax_op_access_all(a->plan, op, carry);
     if (q.reads && passed && (a->plan->buffers[carry].axes & ~op->axes) == 0) return true;
     if (q.writes) break;
   }

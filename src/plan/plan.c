@@ -23,6 +23,29 @@ static void visit_op(void *context, ax_op *op) {
 
 void ax_op_visit_all(ax_op *op, ax_visit visit, void *context) { ax_op_walk(op, visit_op, &(visitor){visit, context}); }
 
+typedef struct question {
+  const ax_plan *plan;
+  uint32_t allocation;
+  ax_op_access access;
+} question;
+
+static void answer(void *context, uint32_t buffer, bool writes) {
+  question *q = context;
+  if (q->plan->buffers[buffer].allocation == q->allocation) *(writes ? &q->access.writes : &q->access.reads) = true;
+}
+
+ax_op_access ax_op_access_of(const ax_plan *plan, const ax_op *op, uint32_t allocation) {
+  question q = {.plan = plan, .allocation = allocation};
+  ax_op_visit(op, answer, &q);
+  return q.access;
+}
+
+ax_op_access ax_op_access_all(const ax_plan *plan, const ax_op *op, uint32_t allocation) {
+  question q = {.plan = plan, .allocation = allocation};
+  ax_op_visit_all((ax_op *)op, answer, &q);
+  return q.access;
+}
+
 static ax_status visit_blocks(ax_block *block, bool is_body, ax_visit_block visit, void *context) {
   for (uint32_t i = 0; i < block->count; i++) {
     ax_op *op = &block->ops[i];

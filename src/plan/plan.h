@@ -324,6 +324,12 @@ typedef void (*ax_visit)(void *context, uint32_t buffer, bool writes);
 void ax_op_visit(const ax_op *op, ax_visit visit, void *context);
 /* The same with the operations inside it. */
 void ax_op_visit_all(ax_op *op, ax_visit visit, void *context);
+/* Whether an operation reads and writes an allocation; ax_op_access_all: with the operations inside it. */
+typedef struct ax_op_access {
+  bool reads, writes;
+} ax_op_access;
+ax_op_access ax_op_access_of(const ax_plan *plan, const ax_op *op, uint32_t allocation);
+ax_op_access ax_op_access_all(const ax_plan *plan, const ax_op *op, uint32_t allocation);
 /* Calls visit(context, op) for an operation, or for those of a block in order. Each is followed by the operations inside it. */
 typedef void (*ax_visit_op)(void *context, ax_op *op);
 void ax_op_walk(ax_op *op, ax_visit_op visit, void *context);

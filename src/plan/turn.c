@@ -119,23 +119,11 @@ static ax_loop_kernel *copying(ax_arena *arena, const ax_loop_kernel *k, const t
   return made->failed ? NULL : made;
 }
 
-typedef struct question {
-  const ax_plan *plan;
-  uint32_t allocation;
-  bool written;
-} question;
-
-static void ask(void *context, uint32_t buffer, bool writes) {
-  question *q = context;
-  q->written = q->written || (writes && q->plan->buffers[buffer].allocation == q->allocation);
-}
-
 /* Whether a copy that stands before operation `from` of the block is one still at `at`. */
 static bool still_holds(const turner *u, ax_block *block, uint32_t from, uint32_t at, uint32_t source) {
-  question q = {.plan = u->plan, .allocation = u->plan->buffers[source].allocation};
-  if (at - from > window) return false;
-  for (uint32_t i = from; i < at && !q.written; i++) ax_op_visit_all(&block->ops[i], ask, &q);
-  return !q.written;
+  for (uint32_t i = from; i < at; i++)
+    if (ax_op_access_all(u->plan, &block->ops[i], u->plan->buffers[source].allocation).writes) return false;
+  return true;
 }
 
 /* A copy that an earlier kernel of the block reads; NULL. */

@@ -8,7 +8,7 @@
 
 #if defined(__x86_64__)
 
-enum { most_pieces = 8, most_lanes = 16 };
+enum { most_pieces = 8 };
 
 typedef struct small_table {
   const ax_nest_schedule *schedule;
@@ -60,9 +60,7 @@ static LLVMValueRef load_piece(ax_nest *nest, const small_table *t, LLVMTypeRef 
   const ax_codegen *cg = &nest->cg;
   const uint32_t lanes = t->schedule->lanes;
   const int64_t begin = piece * lanes, left = t->elems - begin;
-  LLVMValueRef present[most_lanes], mask = NULL;
-  for (uint32_t l = 0; l < lanes; l++) present[l] = LLVMConstInt(ax_cg_int(cg, 1, 1), l < left, false);
-  if (left < lanes) mask = LLVMConstVector(present, lanes);
+  LLVMValueRef mask = left < lanes ? ax_walk_constant_mask(nest, left) : NULL;
   LLVMValueRef loaded = ax_nest_load_side_by_side(nest, element, ax_nest_advance(nest, element, pointer, ax_cg_i64(cg, begin)), mask);
   loaded = LLVMBuildCast(cg->builder, LLVMBitCast, loaded, ax_cg_int(cg, t->in_memory, lanes), "");
   return t->in_memory < t->bits ? LLVMBuildCast(cg->builder, LLVMZExt, loaded, ax_cg_int(cg, t->bits, lanes), "") : loaded;

@@ -298,46 +298,7 @@ void ax_walk_guarded(ax_nest *nest, const ax_range *r, ax_leaf body) {
   ax_walk_close_guard(nest, skip);
 }
 
-bool ax_walk_is_short(const ax_nest *nest, const ax_range *r) {
-  enum { most_vectors = 6, most_in_all = 192 };
-  const int64_t lanes = nest->schedule->lanes, vectors = (r->count + lanes - 1) / lanes;
-  if (nest->schedule->streams && nest->inside == NULL) return false; /* they begin where a line of the cache does */
-  return r->count >= lanes && vectors <= most_vectors && vectors * nest->schedule->weight <= most_in_all;
-}
-
-static void short_settled_row(ax_nest *nest, int64_t extent, ax_leaf body) {
-  const int64_t lanes = nest->schedule->lanes;
-  nest->row_settled = true;
-  nest->instances = 1;
-  for (int64_t at = 0; at < extent; at += lanes) {
-    const int64_t end = at + lanes < extent ? at + lanes : extent;
-    nest->settled = at >= nest->settled_first && end <= nest->settled_end ? 1 : 0;
-    if (end == at + lanes) body(nest, ax_nest_i64(nest, at));
-    else walk_last(nest, ax_nest_i64(nest, at), extent - at, body);
-  }
-  nest->row_settled = false;
-  nest->settled = 0;
-}
-
-void ax_walk_short(ax_nest *nest, const ax_range *r, ax_leaf body) {
-  LLVMBuilderRef b = nest->cg.builder;
-  LLVMValueRef row = ax_nest_row_settled(nest);
-  if (LLVMIsConstant(row)) { /* no condition on any other loop */
-    short_settled_row(nest, r->count, body);
-    return;
-  }
-  LLVMBasicBlockRef inside = new_block(nest), outside = new_block(nest), after = new_block(nest);
-  LLVMBuildCondBr(b, row, inside, outside);
-  LLVMPositionBuilderAtEnd(b, inside);
-  short_settled_row(nest, r->count, body);
-  LLVMBuildBr(b, after);
-  LLVMPositionBuilderAtEnd(b, outside);
-  walk_static(nest, r, 1, body);
-  LLVMBuildBr(b, after);
-  LLVMPositionBuilderAtEnd(b, after);
-}
-
-/* --- Guarded loads of sums --- */
+/* --- Rows inside the box of settled steps --- */
 
 /* Finds the vectors of a row that are settled steps: a bit for each of the block that begins at `at`. */
 static uint32_t settled_instances(const ax_nest *nest, int64_t at, uint32_t block) {
@@ -364,7 +325,34 @@ static void walk_settled_row(ax_nest *nest, int64_t extent, uint32_t block, ax_l
   nest->settled = 0;
 }
 
-/* The blocks of such a row that are no part of its loop. */
+bool ax_walk_is_short(const ax_nest *nest, const ax_range *r) {
+  enum { most_vectors = 6, most_in_all = 192 };
+  const int64_t lanes = nest->schedule->lanes, vectors = (r->count + lanes - 1) / lanes;
+  if (nest->schedule->streams && nest->inside == NULL) return false; /* they begin where a line of the cache does */
+  return r->count >= lanes && vectors <= most_vectors && vectors * nest->schedule->weight <= most_in_all;
+}
+
+void ax_walk_short(ax_nest *nest, const ax_range *r, ax_leaf body) {
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMValueRef row = ax_nest_row_settled(nest);
+  if (LLVMIsConstant(row)) { /* no condition on any other loop */
+    walk_settled_row(nest, r->count, 1, body);
+    return;
+  }
+  LLVMBasicBlockRef inside = new_block(nest), outside = new_block(nest), after = new_block(nest);
+  LLVMBuildCondBr(b, row, inside, outside);
+  LLVMPositionBuilderAtEnd(b, inside);
+  walk_settled_row(nest, r->count, 1, body);
+  LLVMBuildBr(b, after);
+  LLVMPositionBuilderAtEnd(b, outside);
+  walk_static(nest, r, 1, body);
+  LLVMBuildBr(b, after);
+  LLVMPositionBuilderAtEnd(b, after);
+}
+
+/* --- Guarded loads of sums --- */
+
+/* The blocks of a row inside the box that are no part of its loop. */
 static int64_t blocks_apart(const ax_nest *nest, int64_t extent, uint32_t block) {
   const int64_t step = block * (int64_t)nest->schedule->lanes, first = (nest->settled_first + step - 1) / step,
                 end = nest->settled_end / step, blocks = (extent + step - 1) / step;

@@ -58,6 +58,7 @@ typedef enum ax_update {
   AX_UPDATE_OR,
   AX_UPDATE_XOR
 } ax_update;
+static inline bool ax_update_is_extreme(uint8_t update) { return update == AX_UPDATE_MAX || update == AX_UPDATE_MIN; }
 
 /* A touch may be part of an *addition*: a load, and a store of the sum of what was loaded and another value, or one act that adds.
    In place of the sum may be another result of two values (ax_update), as their maximum. The agent has no other use of what it

@@ -159,8 +159,6 @@ static int twos(double x) {
   return exponent - 53 + count;
 }
 
-static bool is_sum(uint8_t update) { return update == AX_UPDATE_ADD || update == AX_UPDATE_MUL; }
-
 static ax_touch_sum sum_of(uint8_t update, ax_dtype dtype, const void *data, int64_t count) {
   if (!ax_is_float(dtype)) return (ax_touch_sum){.bits = AX_SUM_WRAPS, .update = update};
   const ax_float_form form = ax_float_form_of(dtype);
@@ -168,7 +166,7 @@ static ax_touch_sum sum_of(uint8_t update, ax_dtype dtype, const void *data, int
       .bits = (uint8_t)(form.fraction + 1), .update = update, .top = (int16_t)ilogb(ax_float_largest(dtype)), .least = AX_SUM_ZERO};
   for (int64_t i = 0; i < count; i++) {
     const double x = ax_number_load(dtype, data, i).f;
-    if (!is_sum(update)) {
+    if (ax_update_is_extreme(update)) {
       if (isnan(x)) sum.most = INFINITY;
       if (x == 0) sum.zeros |= signbit(x) ? 2 : 1;
       continue;
