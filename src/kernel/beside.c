@@ -340,6 +340,12 @@ static ax_status find_facts(ax_ranges *ranges, const ax_program *body, facts *ou
   return AX_OK;
 }
 
+static bool are_all_beside(const ax_kernel_params *p, const ax_beside *b) {
+  bool all = true;
+  for (uint32_t g = 0; g < p->grid.count; g++) all = all && (p->grid.v[g] < 2 || b->dim[g]);
+  return all;
+}
+
 /* A step makes most copies without moving anything (image/image_alias.c), which is worth more than the step if they are large. */
 enum { most_moved = 8 << 10 };
 
@@ -380,11 +386,13 @@ ax_status ax_beside_find(const ax_kernel_params *p, const ax_type *in, uint32_t 
   out->product = known->product;
   out->reduces = known->reduces;
   out->equations = known->equations;
-  out->copies_more = copies_more(p, in_count, out) || known->moved > most_moved || body.handed_on ||
+  out->copies_more = copies_more(p, in_count, out) || body.handed_on ||
                      touches_more(p, in, in_count, known->bytes + known->moved + known->accessed);
-  if (!out->computes_only || !aliases_agree(p, in_count, out)) return AX_OK;
-  AX_TRY(find_dims(p, in, in_count, body.scratch, out));
-  keep_ranks(p, in, in_count, known->rank, out);
+  if (out->computes_only && aliases_agree(p, in_count, out)) {
+    AX_TRY(find_dims(p, in, in_count, body.scratch, out));
+    keep_ranks(p, in, in_count, known->rank, out);
+  }
+  out->copies_more = out->copies_more || (known->moved > most_moved && !are_all_beside(p, out));
   return AX_OK;
 }
 

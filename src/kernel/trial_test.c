@@ -249,7 +249,80 @@ static void copies_by_hand(void **state) {
   if (drawn >= 90) assert_true(tried > 80 && failed > 10);
 }
 
+/* --- Copies by hand at the points of a grid: side by side where it is AX_PARALLEL, each with slots and semaphores of its own --- */
+
+typedef struct copied {
+  int64_t points, rows, columns, rounds; /* each point brings its rows in so many times, into two slots in turn */
+  bool parallel;
+  hand_slip slip;
+} copied;
+
+typedef struct bring {
+  const copied *c;
+  const ax_value *refs; /* x, y, slots, semaphores */
+} bring;
+
+static AX_BODY_OF(bring_in, const bring, b) {
+  const copied *c = b->c;
+  const ax_value slot = ax_rem(in[0], ax_integer(2)), x = ax_ref_at(b->refs[2], slot), arrived = ax_ref_at(b->refs[3], slot);
+  const ax_value at = ax_mul(ax_program_id(0), ax_integer(c->rows));
+  const ax_value starts[] = {c->slip == BEYOND_END ? ax_add(at, in[0]) : at, ax_integer(0)};
+  const int64_t sizes[] = {c->rows, c->columns};
+  const ax_value other = ax_ref_at(b->refs[3], ax_sub(ax_integer(1), slot));
+  if (c->slip == WAITS_FIRST) ax_copy_wait(arrived, x);
+  ax_copy_start(ax_ref_slice(b->refs[0], AX_LIST(2, starts), AX_LIST(2, sizes)), x, &(ax_copy_options){.received = (ax_value *)(uintptr_t)&arrived});
+  ax_copy_wait(c->slip == WRONG_SEMAPHORE ? other : arrived, x);
+  if (c->slip == WAITS_TWICE) ax_copy_wait(arrived, x);
+  ax_ref_add(b->refs[1], ax_mul(ax_ref_load(x), ax_add(ax_convert_element_type(in[0], AX_F32), ax_real(1))));
+}
+
+static AX_BODY_OF(copied_point, const copied, c) {
+  const bring b = {c, in};
+  ax_ref_store(in[1], ax_real(0));
+  ax_fori_loop(ax_integer(0), ax_integer(c->rounds), AX_CLOSURE(bring_in, 1, 0, (void *)(uintptr_t)&b), NULL, NULL);
+}
+
+static AX_BODY_OF(copied_blocks, const copied, c) {
+  const ax_block_spec whole = {.space = AX_SPACE_HBM}, block = {.block = {AX_DIMS(c->rows, c->columns)}, .index_map = by_number};
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2, c->rows, c->columns)}, {.type = ax_dma_semaphore_type(AX_DIMS(2))}};
+  const ax_semantics semantics = c->parallel ? AX_PARALLEL : AX_ARBITRARY;
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(c->points)}, .semantics = {AX_LIST(1, &semantics)}, .in_specs = {AX_BLOCK_SPECS(whole)},
+                              .out_specs = {AX_BLOCK_SPECS(block)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, c->points * c->rows, c->columns))},
+                              .options = {.scratch = {AX_LIST(2, scratch)}}}),
+                 AX_CLOSURE(copied_point, 4, 0, (void *)(uintptr_t)c), AX_LIST(1, in), out);
+}
+
+static uint32_t large_copies; /* which a run leaves to steps where points come one after the other */
+
+static void one_of_copied(uint64_t seed, bool show) {
+  test_random random = {seed};
+  copied c = {.points = number(&random, 2, 6), .rows = number(&random, 1, 3), .columns = number(&random, 1, 3), .rounds = number(&random, 1, 3),
+              .parallel = number(&random, 0, 1) == 0};
+  if (number(&random, 0, 1) == 0) c.columns += 2100;
+  if (number(&random, 0, 1) == 0) c.slip = (hand_slip)number(&random, 1, BEYOND_END);
+  const ax_type type = AX_TYPE(AX_F32, c.points * c.rows, c.columns);
+  ax_tensor *in = test_random_tensor(&random, type, -9, 9);
+  ax_program *program = test_trace(copied_blocks, &c, &type, 1, 1);
+  if (show) test_show_program(program);
+  count(program);
+  large_copies += c.columns > 2100 && !c.parallel;
+  if (c.slip == HAND_RIGHT) test_every_way(program, &in, 0, seed, __FILE__, __LINE__);
+  else both_ways(program, &in);
+  test_release(&in, 1);
+  ax_program_release(program);
+}
+
+static void copies_side_by_side(void **state) {
+  (void)state;
+  drawn = tried = failed = large_copies = 0;
+  test_each_seed(90, one_of_copied);
+  print_message("%u kernels, %u tried as plain programs, %u with large copies in order, %u that fail\n", drawn, tried, large_copies, failed);
+  assert_int_equal(tried + large_copies, drawn);
+  if (drawn >= 90) assert_true(large_copies > 10 && failed > 10);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_slices), cmocka_unit_test(on_devices), cmocka_unit_test(copies_by_hand)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_slices), cmocka_unit_test(on_devices), cmocka_unit_test(copies_by_hand),
+                                     cmocka_unit_test(copies_side_by_side)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -252,6 +252,7 @@ TARGETED static void NAME(solve_sides)(const PART *a, PART *x, int64_t order, in
 TARGETED static inline void NAME(solve_left)(const N *a, N *x, int64_t order, int64_t columns, triangle how) {
   const bool ascends = how.lower != how.transposed;
 #if LANES == 1
+  if (!order) return; /* no element that could be pointed at */
   if (columns == 1) {
     NAME(solve_side)(a, x, order, how);
     return;
@@ -278,6 +279,7 @@ TARGETED static inline void NAME(solve_left)(const N *a, N *x, int64_t order, in
 TARGETED static inline void NAME(solve_right)(const N *a, N *x, int64_t order, int64_t rows, triangle how) {
   const bool ascends = how.lower == how.transposed;
 #if LANES == 1
+  if (!order) return;
   if (!COMPLEX && rows > 1) { /* the systems of op(a)'s transpose */
     SIDES((const PART *)a, (PART *)x, order, rows, 1, order, (triangle){how.lower, !how.transposed, how.conjugated, how.unit});
     return;
