@@ -214,6 +214,61 @@ static void strips_kernel(const grid_case *c, const ax_value *in, ax_value *out)
   ax_kernel_call(&kernel, AX_FN(strips_block, 3, 0), AX_LIST(2, in), AX_LIST(1, out));
 }
 
+/* --- Sums: of rows, columns and all of a matrix, block by block, added up in the result --- */
+
+static AX_BODY(first_number) { (void)context, out[0] = in[0]; }
+static AX_BODY(no_number) { (void)in, (void)context, out[0] = ax_integer(0); }
+
+static void begin_sum(ax_value sum, ax_value is_first) {
+  const ax_value refs[] = {sum, sum, sum};
+  ax_if(is_first, AX_CLOSURE(clear, 0, 0, (void *)(uintptr_t)refs), AX_FN(nothing, 0, 0), NULL, NULL);
+}
+
+static AX_BODY(row_sums_block) {
+  (void)out, (void)context;
+  begin_sum(in[1], ax_eq(ax_program_id(1), ax_integer(0)));
+  ax_ref_add(in[1], ax_reduce_sum(ax_ref_load(in[0]), AX_DIMS(1), false));
+}
+static AX_BODY(column_sums_block) {
+  (void)out, (void)context;
+  begin_sum(in[1], ax_eq(ax_program_id(1), ax_integer(0)));
+  ax_ref_add(in[1], ax_reduce_sum(ax_ref_load(in[0]), AX_DIMS(0), false));
+}
+static AX_BODY(sum_block) {
+  (void)out, (void)context;
+  begin_sum(in[1], ax_and(ax_eq(ax_program_id(0), ax_integer(0)), ax_eq(ax_program_id(1), ax_integer(0))));
+  ax_ref_add(in[1], ax_reshape(ax_reduce_sum(ax_ref_load(in[0]), AX_ALL_DIMS, false), AX_DIMS(1)));
+}
+
+/* A result of `elems` numbers in blocks of `block`, as many along the grid's first dimension. */
+static void sums_kernel(const grid_case *c, ax_fn body, bool by_columns, int64_t block, int64_t elems, const ax_value *in, ax_value *out) {
+  const ax_type type = AX_TYPE(AX_F32, elems);
+  const int64_t down = c->rows / c->block_rows, along = c->columns / c->block_columns;
+  const ax_block_spec from = {.block = {AX_DIMS(c->block_rows, c->block_columns)}, .index_map = by_columns ? there : here},
+                      to = {.block = {AX_DIMS(block)}, .index_map = elems == block ? no_number : first_number};
+  const ax_semantics semantics = c->parallel && elems > block ? AX_PARALLEL : AX_ARBITRARY;
+  const ax_kernel kernel = {.grid = {AX_DIMS(by_columns ? along : down, by_columns ? down : along)},
+                            .semantics = {AX_SEMANTICS(semantics, AX_ARBITRARY)},
+                            .in_specs = {AX_BLOCK_SPECS(from)},
+                            .out_specs = {AX_BLOCK_SPECS(to)},
+                            .outs = {AX_LIST(1, &type)},
+                            .options = options_of(c)};
+  ax_kernel_call(&kernel, body, AX_LIST(1, in), AX_LIST(1, out));
+}
+
+static void row_sums_kernel(const grid_case *c, const ax_value *in, ax_value *out) {
+  sums_kernel(c, AX_FN(row_sums_block, 2, 0), false, c->block_rows, c->rows, in, out);
+}
+static void column_sums_kernel(const grid_case *c, const ax_value *in, ax_value *out) {
+  sums_kernel(c, AX_FN(column_sums_block, 2, 0), true, c->block_columns, c->columns, in, out);
+}
+static void sum_kernel(const grid_case *c, const ax_value *in, ax_value *out) { sums_kernel(c, AX_FN(sum_block, 2, 0), false, 1, 1, in, out); }
+static void row_sums_plain(const grid_case *c, const ax_value *in, ax_value *out) { (void)c, out[0] = ax_reduce_sum(in[0], AX_DIMS(1), false); }
+static void column_sums_plain(const grid_case *c, const ax_value *in, ax_value *out) { (void)c, out[0] = ax_reduce_sum(in[0], AX_DIMS(0), false); }
+static void sum_plain(const grid_case *c, const ax_value *in, ax_value *out) {
+  (void)c, out[0] = ax_reshape(ax_reduce_sum(in[0], AX_ALL_DIMS, false), AX_DIMS(1));
+}
+
 /* --- Attention by blocks of keys, with the maximum and the sum so far in scratch: operands [heads, positions, features] --- */
 
 enum { features = 64 };
@@ -304,6 +359,10 @@ static const grid_case cases[] = {
     {"transpose_out_128", 1, 2000, 2000, 128, 128, transpose_kernel, transpose_plain, false, false},
     {"mask_out_256", 1, 2000, 2000, 256, 256, mask_kernel, mask_plain, false, false},
     {"product_out_128", 2, 1000, 1000, 128, 128, strips_kernel, product_plain, false, false},
+    {"row_sums_256", 1, 2048, 2048, 256, 256, row_sums_kernel, row_sums_plain, false, false},
+    {"row_sums_32", 1, 1024, 512, 16, 32, row_sums_kernel, row_sums_plain, false, false},
+    {"column_sums_64", 1, 4096, 512, 64, 64, column_sums_kernel, column_sums_plain, false, false},
+    {"sum_256", 1, 2048, 2048, 256, 256, sum_kernel, sum_plain, false, false},
     {"attention_16", 3, 8, 512, 16, 16, attention_kernel, attention_plain, false, false},
     {"attention_128", 3, 16, 2048, 128, 128, attention_kernel, attention_plain, false, false},
 };

@@ -147,6 +147,8 @@ static void do_group(ax_discharged *k, ax_value number) {
 
 void ax_discharge_apart(ax_discharged *k, int64_t points) {
   const ax_program *body = k->params->bodies.v[k->body];
+  k->inner = AX_NONE;
+  if (ax_discharge_sums(k, points) || ax_failed()) return;
   k->inner = k->apart && points > 1 && body->eqn_count <= most_written ? inner_of(k) : AX_NONE;
   const int64_t size = k->inner != AX_NONE ? k->params->grid.v[k->inner] : 1;
   if (k->inner == AX_NONE || !(decides(k, body, 0) || decides(k, body, size - 1))) {

@@ -9,28 +9,36 @@
      - read only: it is the same in each step, or each step has a part of it;
      - a counter, which the body adds a constant to at its end, and nothing else knows of; likewise what is computed of it alone;
      - a temporary of each step, which the body fills before it reads it: it gets room for all steps;
-     - rows, of which each step reads and writes its own.
+     - rows, of which each step reads and writes its own;
+     - a sum, to which each step adds and of which it reads nothing else: the steps' shares are temporaries, which are added up,
+       or added by a loop of that alone (step_sums.h).
    A loop that carries anything else stays. It runs after fusion, when bodies are few kernels and hold few temporaries, and what it made is
    fused again: the steps' temporaries mostly go then. */
 #include <string.h>
 
 #include "ir/number.h"
+#include "machine/caches.h"
 #include "plan/index_map.h"
+#include "plan/kernel_order.h"
 #include "plan/over_steps.h"
 #include "plan/op.h"
 #include "plan/passes.h"
+#include "plan/step_sums.h"
 
-enum { most_ops = 16, most_allocations = 48, most_temporaries = 1 << 18 };
+enum { most_ops = 16, most_made = 24, most_allocations = 48, most_temporaries = 1 << 18 };
+enum { most_shares = 1 << 24, most_bytes_by_one = 512 }; /* bytes: of all shares that take a line or less each; of a sum */
 enum { reach = 1024 }; /* operations before a loop that are looked at */
 
-typedef enum role { READ, COUNTER, TEMPORARY, ROWS } role;
+typedef enum role { READ, COUNTER, SUM, TEMPORARY, ROWS } role;
 
 typedef struct touched {              /* an allocation that the body touches */
   uint32_t allocation, reads, writes; /* in the body */
   role role;
   bool known; /* a scalar that is a number or a constant by its step, as `number` says, from here on in the body */
   ax_step_slot number;
-  uint32_t wide; /* TEMPORARY: an allocation for all steps; AX_NONE: none yet */
+  uint32_t wide; /* TEMPORARY, SUM: an allocation for all steps; AX_NONE: none yet */
+  bool varies; /* what the body stores is not the same in each step */
+  ax_step_sum sum;
   /* ROWS: how the body goes through them, so far: */
   bool seen, own[AX_MAX_RANK]; /* by dimension: each step has indices of its own there */
   uint32_t like;               /* a buffer of this shape, at this place */
@@ -50,7 +58,7 @@ typedef struct mapper {
   touched all[most_allocations];
   uint32_t count;
   bool too_many;
-  ax_op made[most_ops];
+  ax_op made[most_made];
   uint32_t made_count;
 } mapper;
 
@@ -203,6 +211,23 @@ static int64_t stored_bytes(const mapper *m, uint32_t allocation) {
   return bytes;
 }
 
+/* Of many elements that are computed one by one there is nothing to gain: a step has vectors of them. */
+static bool is_sum(const mapper *m, touched *t) {
+  const ax_buffer *b = buffer_of(m, t->allocation);
+  if (b->kind != AX_BUFFER_TEMP || b->loop != AX_NONE || t->writes != 1) return false;
+  if (!ax_step_sum_find(m->plan, &m->loop->loop.body, t->allocation, m->reads, m->writes, &t->sum)) return false;
+  const ax_loop_kernel *adds = m->loop->loop.body.ops[t->sum.op].kernel.kernel;
+  return (ax_buffer_bytes(b) <= most_bytes_by_one || adds->exprs[t->sum.share].op == AX_LEAF_LOAD) &&
+         ax_step_sum_is_worth(&m->loop->loop.body, &t->sum);
+}
+
+/* Of a step. */
+static int64_t read_bytes(const ax_block *body) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < body->count; i++) bytes += ax_kernel_amount(body->ops[i].kernel.kernel).read;
+  return (int64_t)bytes;
+}
+
 /* Finds what each allocation is to the loop. False: the loop carries something, or holds much. */
 static bool find_roles(mapper *m) {
   int64_t temporaries = 0, rows = 0;
@@ -212,11 +237,17 @@ static bool find_roles(mapper *m) {
     if (t->allocation >= m->counted) return false; /* made by this pass, in a loop inside: its touches were not counted */
     if (t->writes == 0) t->role = READ;
     else if (counts_steps(m, t)) t->role = COUNTER, t->known = true;
+    else if (is_sum(m, t)) {
+      t->role = SUM;
+      const bool few = bytes <= AX_LINE_BYTES && bytes * m->loop->loop.trips <= most_shares, other = t->sum.through != t->allocation;
+      if (few == other) temporaries += few ? -bytes : bytes; /* the other one is among the temporaries */
+    }
     else if (is_temporary(m, t)) t->role = TEMPORARY, temporaries += bytes;
     else if (buffer_of(m, t->allocation)->kind == AX_BUFFER_TEMP) t->role = ROWS, rows += stored_bytes(m, t->allocation);
     else return false;
   }
-  return temporaries == 0 || temporaries <= most_temporaries / m->loop->loop.trips + 2 * rows;
+  const int64_t trips = m->loop->loop.trips, read = read_bytes(&m->loop->loop.body);
+  return temporaries <= most_temporaries / trips + 2 * rows || (temporaries <= read / 4 && temporaries <= most_shares / trips);
 }
 
 /* --- Slots --- */
@@ -261,11 +292,11 @@ static ax_status find_slot(mapper *m, const ax_op *op, uint32_t slot, ax_step_sl
   *possible = t->role == READ || t->role == ROWS || b.type.dtype == buffer_of(m, b.allocation)->type.dtype; /* not its bits as another's */
   if (!*possible) return AX_OK;
   if (t->known) *out = t->number;
-  if (t->known || (b.type.rank == AX_MAX_RANK && (t->role == TEMPORARY || b.loop == m->loop->loop.id))) { /* no room for one more */
+  if (t->known || (b.type.rank == AX_MAX_RANK && (t->role == TEMPORARY || t->role == SUM || b.loop == m->loop->loop.id))) { /* no room for one more */
     *possible = t->known;
     return AX_OK;
   }
-  if (t->role == TEMPORARY) {
+  if (t->role == TEMPORARY || t->role == SUM) {
     AX_TRY(add_wide(m, t));
     out->use = AX_STEP_OWN;
     return add_view(m, &b, t->wide, 0, &b.type, &out->buffer);
@@ -335,18 +366,59 @@ static void note_known(mapper *m, const ax_op *op, const ax_bound *made, const b
   }
 }
 
-static ax_status map_op(mapper *m, const ax_op *op, bool *possible) {
-  const ax_loop_kernel *kernel = op->kernel.kernel;
+/* The operation of the body with the steps' shares in place of the sums, and the copies of sums that go. */
+static ax_status without_sums(mapper *m, uint32_t at, ax_op *op, bool *dropped) {
+  for (uint32_t i = 0; i < m->count; i++) {
+    const ax_step_sum *sum = &m->all[i].sum;
+    if (m->all[i].role != SUM) continue;
+    if (sum->copy == at) dropped[sum->copy_store] = true;
+    if (sum->op == at && sum->made_before) dropped[sum->store] = true;
+    else if (sum->op == at) AX_TRY(ax_step_sum_share(&m->plan->arena, &op->kernel, sum));
+  }
+  return AX_OK;
+}
+
+static bool is_the_same(const mapper *m, uint32_t buffer) {
+  for (uint32_t i = 0; i < m->count; i++)
+    if (m->all[i].wide != AX_NONE && buffer_of(m, buffer)->allocation == buffer_of(m, m->all[i].wide)->allocation) return !m->all[i].varies;
+  return false;
+}
+
+static bool varies(const mapper *m, const ax_bound *made, const ax_expr *expr, const bool *known) {
+  bool found = (expr->op == AX_LEAF_INDEX && expr->imm == 0) || (expr->op == AX_LEAF_INSIDE && expr->at->dim == 0);
+  for (int k = 0; k < 3; k++) found = found || (expr->arg[k] != AX_NONE && known[expr->arg[k]]);
+  for (uint32_t d = 0; expr->op == AX_LEAF_LOAD && d < ax_expr_positions(made->kernel, expr); d++) {
+    found = found || (expr->at[d].dim == 0 && !is_the_same(m, made->buffers[expr->slot]));
+    found = found || (expr->at[d].dynamic != AX_NONE && known[expr->at[d].dynamic]);
+  }
+  return found;
+}
+
+/* Notes which of what the operation stores depends on the step, its first dimension. */
+static void note_varying(mapper *m, const ax_op *op, const ax_bound *made, const bool *dropped) {
+  bool known[AX_MOST_EXPRS];
+  uint32_t at = 0;
+  for (ax_ex e = 0; e < made->kernel->expr_count; e++) known[e] = varies(m, made, &made->kernel->exprs[e], known);
+  for (uint32_t s = 0; s < op->kernel.kernel->store_count; s++)
+    if (!dropped[s]) touched_by(m, op, op->kernel.kernel->stores[s].slot)->varies |= known[made->kernel->stores[at++].expr];
+}
+
+static ax_status map_op(mapper *m, uint32_t number, bool *possible) {
+  ax_op shares = m->loop->loop.body.ops[number];
+  const ax_op *op = &shares;
   const ax_views views = {make_view, m};
   ax_step_slot slots[AX_MOST_SLOTS];
-  bool dropped[AX_MOST_SLOTS];
+  bool dropped[AX_MOST_SLOTS] = {0};
   uint32_t kept = 0;
   ax_bound made, pruned;
-  *possible = kernel->slot_count <= AX_MOST_SLOTS && kernel->store_count <= AX_MOST_SLOTS;
+  *possible = op->kernel.kernel->slot_count <= AX_MOST_SLOTS && op->kernel.kernel->store_count <= AX_MOST_SLOTS;
+  if (!*possible) return AX_OK;
+  AX_TRY(without_sums(m, number, &shares, dropped));
+  const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t s = 0; s < kernel->slot_count && *possible; s++) AX_TRY(find_slot(m, op, s, &slots[s], possible));
   if (!*possible) return AX_OK;
   for (uint32_t s = 0; s < kernel->store_count; s++) {
-    dropped[s] = touched_by(m, op, kernel->stores[s].slot)->role == COUNTER;
+    dropped[s] = dropped[s] || touched_by(m, op, kernel->stores[s].slot)->role == COUNTER;
     kept += !dropped[s];
   }
   if (kept > 0) {
@@ -354,14 +426,64 @@ static ax_status map_op(mapper *m, const ax_op *op, bool *possible) {
     *possible = made.kernel != NULL;
     if (!*possible) return AX_OK;
     note_all_rows(m, &made);
+    note_varying(m, op, &made, dropped);
     AX_TRY(ax_kernel_prune(&m->plan->arena, &made, NULL, &pruned));
     *possible = pruned.kernel != NULL;
     if (!*possible) return AX_OK;
+    pruned.kernel = ax_kernel_in_memory_order(&m->plan->arena, pruned.kernel);
+    if (pruned.kernel == NULL) return ax_out_of_memory(0);
     m->made[m->made_count] = *op;
     m->made[m->made_count].kernel = pruned;
     m->made[m->made_count++].diverging = m->loop->diverging;
   }
   note_known(m, op, &made, dropped);
+  return AX_OK;
+}
+
+/* The shares of all steps, steps x (the sum's dimensions). */
+static ax_status find_shares(mapper *m, const touched *t, uint32_t *out, bool *possible) {
+  const ax_buffer all = *buffer_of(m, t->allocation);
+  const touched *through = find(m, t->sum.through);
+  *possible = through->wide != AX_NONE && through->varies; /* others are made once, before the loop (hoist.c) */
+  return *possible ? add_view(m, &all, through->wide, 0, &all.type, out) : AX_OK;
+}
+
+/* Behind the operations over all steps: the shares added up. */
+static ax_status add_reduced(mapper *m, const touched *t, bool *possible) {
+  ax_bound kernels[AX_STEP_SUM_KERNELS];
+  uint32_t shares, count;
+  AX_TRY(find_shares(m, t, &shares, possible));
+  *possible = *possible && m->made_count + AX_STEP_SUM_KERNELS < most_made;
+  if (!*possible) return AX_OK;
+  AX_TRY(ax_step_sum_kernels(m->plan, &t->sum, t->allocation, shares, kernels, &count));
+  for (uint32_t k = 0; k < count; k++) {
+    m->made[m->made_count] = m->loop->loop.body.ops[t->sum.op];
+    m->made[m->made_count].kernel = kernels[k];
+    m->made[m->made_count++].diverging = m->loop->diverging;
+  }
+  return AX_OK;
+}
+
+static ax_status add_in_order(mapper *m, const touched *t, ax_block *body, bool *possible) {
+  uint32_t shares;
+  AX_TRY(find_shares(m, t, &shares, possible));
+  if (!*possible) return AX_OK;
+  ax_op *adds = &body->ops[body->count++];
+  *adds = m->loop->loop.body.ops[t->sum.op];
+  return ax_step_sum_step(m->plan, &t->sum, t->allocation, shares, m->loop->loop.id, &adds->kernel);
+}
+
+/* Those that are reduced by kernels of their own, and a loop for the others. */
+static ax_status add_sums(mapper *m, bool *possible) {
+  ax_op loop = *m->loop;
+  loop.loop.body = (ax_block){.ops = ax_arena_alloc(&m->plan->arena, m->count * sizeof loop.loop.body.ops[0]), .capacity = m->count};
+  if (loop.loop.body.ops == NULL) return ax_out_of_memory(m->count * sizeof loop.loop.body.ops[0]);
+  for (uint32_t i = 0; i < m->count && *possible; i++) {
+    if (m->all[i].role != SUM) continue;
+    if (m->all[i].sum.reduce != AX_SCALAR_NONE) AX_TRY(add_reduced(m, &m->all[i], possible));
+    else AX_TRY(add_in_order(m, &m->all[i], &loop.loop.body, possible));
+  }
+  if (*possible && loop.loop.body.count > 0) m->made[m->made_count++] = loop;
   return AX_OK;
 }
 
@@ -384,9 +506,10 @@ static ax_status map_loop(mapper *m, bool *possible) {
   m->too_many = false;
   for (uint32_t i = 0; i < body->count; i++) ax_op_visit(&body->ops[i], count_one, m);
   *possible = !m->too_many && find_roles(m);
-  for (uint32_t i = 0; i < body->count && *possible; i++) AX_TRY(map_op(m, &body->ops[i], possible));
+  for (uint32_t i = 0; i < body->count && *possible; i++) AX_TRY(map_op(m, i, possible));
   for (uint32_t i = 0; i < m->count && *possible; i++)
     if (m->all[i].role == ROWS) *possible = m->all[i].seen && has_own_rows(m, &m->all[i]);
+  if (*possible) AX_TRY(add_sums(m, possible));
   *possible = *possible && !m->too_many && m->made_count > 0;
   if (!*possible) m->plan->buffer_count = buffers; /* nothing has those that were added */
   return AX_OK;

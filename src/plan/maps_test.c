@@ -178,8 +178,150 @@ static void scans(void **state) {
   expect_loops(AX_FN(in_another, 1, 1), &large, 1, 0);
 }
 
+/* --- Sums --- */
+
+/* x: steps x columns; a value that each step changes. */
+static ax_value root_of(ax_value x) { return ax_sqrt(times(x, 0.1)); } /* the same bits everywhere */
+static ax_value row_sum(ax_value x, ax_value i) { return ax_reduce_sum(at(x, i), AX_ALL_DIMS, false); }
+static ax_value element(ax_value x, ax_value i) { return at(at(x, i), integer(0)); }
+static ax_value even(ax_value x, ax_value i) { return ax_eq(ax_rem(ax_convert_element_type(element(x, i), AX_S32), integer(2)), integer(0)); }
+static ax_value whole(ax_value x, ax_value i) { return ax_convert_element_type(element(x, i), AX_S32); }
+
+static ax_value plus(ax_value x, ax_value s, ax_value i) { return ax_add(s, root_of(at(x, i))); }
+static ax_value plus_before(ax_value x, ax_value s, ax_value i) { return ax_add(root_of(at(x, i)), s); }
+static ax_value minus(ax_value x, ax_value s, ax_value i) { return ax_sub(s, root_of(element(x, i))); }
+static ax_value product(ax_value x, ax_value s, ax_value i) { return ax_mul(s, root_of(element(x, i))); }
+static ax_value plus_where(ax_value x, ax_value s, ax_value i) { return ax_where(even(x, i), ax_add(s, root_of(element(x, i))), s); }
+static ax_value minus_unless(ax_value x, ax_value s, ax_value i) { return ax_where(even(x, i), s, ax_sub(s, root_of(element(x, i)))); }
+static ax_value plus_many(ax_value x, ax_value s, ax_value i) { return ax_add(s, ax_convert_element_type(root_of(row_sum(x, i)), AX_BF16)); }
+
+static ax_value count(ax_value x, ax_value s, ax_value i) { return ax_add(s, whole(x, i)); }
+static ax_value count_down(ax_value x, ax_value s, ax_value i) { return ax_sub(s, whole(x, i)); }
+static ax_value count_even(ax_value x, ax_value s, ax_value i) { return ax_where(even(x, i), ax_add(s, integer(1)), s); }
+static ax_value whole_product(ax_value x, ax_value s, ax_value i) { return ax_mul(s, ax_add(whole(x, i), integer(1))); }
+static ax_value all_bits(ax_value x, ax_value s, ax_value i) { return ax_or(s, whole(x, i)); }
+static ax_value odd_bits(ax_value x, ax_value s, ax_value i) { return ax_xor(whole(x, i), s); }
+static ax_value common_bits(ax_value x, ax_value s, ax_value i) { return ax_and(s, ax_add(whole(x, i), integer(8))); }
+static ax_value greatest(ax_value x, ax_value s, ax_value i) { return ax_max(s, at(x, i)); }
+static ax_value least(ax_value x, ax_value s, ax_value i) { return ax_min(row_sum(x, i), s); }
+
+/* These are no sums, or not of what each step makes by itself. */
+static ax_value faded(ax_value x, ax_value s, ax_value i) { return ax_add(times(s, 0.5), root_of(at(x, i))); }
+static ax_value signs_by_turns(ax_value x, ax_value s, ax_value i) { return ax_sub(root_of(at(x, i)), s); }
+static ax_value of_itself(ax_value x, ax_value s, ax_value i) { return ax_add(s, ax_sqrt(ax_abs(ax_add(at(x, i), s)))); }
+static ax_value while_small(ax_value x, ax_value s, ax_value i) {
+  return ax_where(ax_lt(s, ax_full_like(s, 9)), ax_add(s, root_of(element(x, i))), s);
+}
+static ax_value doubled(ax_value x, ax_value s, ax_value i) { return ax_add(s, ax_mul(s, root_of(element(x, i)))); }
+static ax_value greatest_where(ax_value x, ax_value s, ax_value i) { return ax_where(even(x, i), ax_max(s, root_of(element(x, i))), s); }
+static ax_value turned(ax_value x, ax_value s, ax_value i) { return ax_add(ax_rev(s, AX_DIMS(0)), root_of(at(x, i))); }
+static ax_value the_same(ax_value x, ax_value s, ax_value i) {
+  (void)i;
+  return ax_add(s, root_of(at(x, integer(3))));
+}
+static ax_value quotient(ax_value x, ax_value s, ax_value i) { return ax_div(s, root_of(element(x, i))); }
+
+/* How many kernels in loops are called; those that do more than add are `busy`. */
+static void look_into_loops(ax_block *block, bool inside, uint32_t *busy) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    const ax_op *op = &block->ops[i];
+    for (ax_ex e = 0; inside && op->kind == AX_OP_KERNEL && e < op->kernel.kernel->expr_count; e++)
+      *busy += ax_scalar_is_function(op->kernel.kernel->exprs[e].op);
+    for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++)
+      look_into_loops(ax_op_block(&block->ops[i], k), inside || op->kind == AX_OP_LOOP, busy);
+  }
+}
+
+typedef struct a_sum {
+  make_row *make;
+  ax_type type;
+  uint32_t loops, busy; /* that are left; of these, functions in them */
+} a_sum;
+
+static void expect_sum(const a_sum *s) {
+  const ax_type in[] = {TEST_TYPE(AX_F32, steps, columns), s->type};
+  const row_loop l = {s->make, 0, steps, NULL};
+  ax_program *program;
+  ax_plan *plan;
+  uint32_t busy = 0;
+  expect_loops(AX_CLOSURE(over_rows, 2, 1, (void *)&l), in, 2, s->loops);
+  TEST_OK((ax_trace)(AX_CLOSURE(over_rows, 2, 1, (void *)&l), 2, in, &program));
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
+  TEST_OK(ax_plan_optimise(plan, "maps", NULL));
+  look_into_loops(&plan->block, false, &busy);
+  assert_int_equal(busy, s->busy);
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+}
+
+static void sums_of_steps(void **state) {
+  (void)state;
+  const ax_type real = TEST_SCALAR(AX_F32), row = TEST_TYPE(AX_F32, columns), integer_type = TEST_SCALAR(AX_S32), one = TEST_TYPE(AX_F32, 1, 1),
+                brain = TEST_SCALAR(AX_BF16);
+  const a_sum sums[] = {
+      /* floats are added in the order of the steps, in a loop that does nothing else */
+      {plus, row, 1, 0}, {plus_before, row, 1, 0}, {minus, real, 1, 0}, {product, real, 1, 0}, {plus_where, real, 1, 0},
+      {minus_unless, real, 1, 0}, {minus, one, 1, 0}, {plus_many, brain, 1, 0},
+      /* others in any order */
+      {count, integer_type, 0, 0}, {count_down, integer_type, 0, 0}, {count_even, integer_type, 0, 0}, {whole_product, integer_type, 0, 0},
+      {all_bits, integer_type, 0, 0}, {odd_bits, integer_type, 0, 0}, {common_bits, integer_type, 0, 0}, {greatest, row, 0, 0}, {least, real, 0, 0},
+      /* no sums */
+      {faded, row, 1, 1}, {signs_by_turns, row, 1, 1}, {of_itself, row, 1, 1}, {while_small, real, 1, 1}, {doubled, real, 1, 1},
+      {greatest_where, real, 1, 1}, {turned, row, 1, 1}, {the_same, row, 1, 1}, {quotient, real, 1, 1},
+  };
+  for (size_t k = 0; k < AX_COUNT(sums); k++) expect_sum(&sums[k]);
+}
+
+/* Sums that are read on the way, and several of one loop. */
+static AX_BODY(before) { out[0] = ax_add(in[0], root_of(in[1])), out[1] = in[0]; }
+static AX_BODY(after) { out[0] = out[1] = ax_add(in[0], root_of(in[1])); }
+static AX_BODY(half_after) { out[0] = ax_add(in[0], root_of(in[1])), out[1] = times(out[0], 0.5); }
+static AX_BODY(first_and_second) {
+  out[0] = ax_add(in[0], root_of(in[2]));
+  out[1] = ax_max(in[1], in[2]);
+  out[2] = times(in[2], 2);
+}
+typedef struct read_sum {
+  ax_function body;
+  bool reverse, scalar;
+} read_sum;
+
+static AX_BODY_OF(read_on_the_way, const read_sum, r) {
+  ax_value made[2];
+  const ax_value first = r->scalar ? at(in[1], integer(0)) : in[1], rows = r->scalar ? at(ax_transpose(in[0], AX_DIMS(1, 0)), integer(0)) : in[0];
+  ax_scan(AX_FN(*r->body, 2, 2), 1, steps, r->reverse, AX_VALUES(first, rows), made);
+  out[0] = ax_concatenate(AX_VALUES(made[1], ax_expand_dims(made[0], 0)), 0);
+}
+static AX_BODY_OF(several, const bool, reverse) {
+  ax_value made[3];
+  ax_scan(AX_FN(first_and_second, 3, 3), 2, steps, *reverse, AX_VALUES(in[1], in[1], in[0]), made);
+  out[0] = ax_concatenate(AX_VALUES(made[2], ax_reshape(made[0], AX_DIMS(1, columns)), ax_reshape(made[1], AX_DIMS(1, columns))), 0);
+}
+
+static void sums_beside_others(void **state) {
+  (void)state;
+  const ax_type in[] = {TEST_TYPE(AX_F32, steps, columns), TEST_TYPE(AX_F32, columns)};
+  const ax_function bodies[] = {before, after, half_after};
+  for (size_t k = 0; k < 4 * AX_COUNT(bodies); k++)
+    expect_loops(AX_CLOSURE(read_on_the_way, 2, 1, &((read_sum){bodies[k / 4], k % 2 == 1, k % 4 > 1})), in, 2, 1);
+  for (int reverse = 0; reverse < 2; reverse++) expect_loops(AX_CLOSURE(several, 2, 1, &(bool){reverse}), in, 2, 1);
+}
+
+/* Long ones are cut for threads, whole or not. */
+static AX_BODY(squares_of) { out[0] = ax_add(in[0], ax_rem(ax_mul(in[1], in[1]), integer(7))); }
+static AX_BODY(long_sum) { ax_scan(AX_FN(squares_of, 2, 1), 1, -1, false, AX_VALUES(integer(3), in[0]), out); }
+
+static void long_sums(void **state) {
+  (void)state;
+  for (int64_t length = (1 << 15) - 1; length < (1 << 15) + 2; length++) {
+    const ax_type in = TEST_TYPE(AX_S32, length);
+    expect_loops(AX_FN(long_sum, 1, 1), &in, 1, 0);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_their_own), cmocka_unit_test(rows_of_others),
-                                     cmocka_unit_test(scans)};
+                                     cmocka_unit_test(scans), cmocka_unit_test(sums_of_steps),
+                                     cmocka_unit_test(sums_beside_others), cmocka_unit_test(long_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
