@@ -450,17 +450,14 @@ static ax_status find_shares(mapper *m, const touched *t, uint32_t *out, bool *p
 
 /* Behind the operations over all steps: the shares added up. */
 static ax_status add_reduced(mapper *m, const touched *t, bool *possible) {
-  ax_bound kernels[AX_STEP_SUM_KERNELS];
+  ax_op like = m->loop->loop.body.ops[t->sum.op];
   uint32_t shares, count;
+  like.diverging = m->loop->diverging;
   AX_TRY(find_shares(m, t, &shares, possible));
-  *possible = *possible && m->made_count + AX_STEP_SUM_KERNELS < most_made;
+  *possible = *possible && m->made_count + AX_STEP_SUM_OPS < most_made;
   if (!*possible) return AX_OK;
-  AX_TRY(ax_step_sum_kernels(m->plan, &t->sum, t->allocation, shares, kernels, &count));
-  for (uint32_t k = 0; k < count; k++) {
-    m->made[m->made_count] = m->loop->loop.body.ops[t->sum.op];
-    m->made[m->made_count].kernel = kernels[k];
-    m->made[m->made_count++].diverging = m->loop->diverging;
-  }
+  AX_TRY(ax_step_sum_reduce(m->plan, &t->sum, &like, t->allocation, shares, &m->made[m->made_count], &count));
+  m->made_count += count;
   return AX_OK;
 }
 

@@ -5,7 +5,6 @@
 
 #include "ir/dtype.h"
 #include "ir/number.h"
-#include "plan/index_map.h"
 
 /* --- Finding --- */
 
@@ -211,51 +210,20 @@ static ax_status begin(ax_plan *plan, ax_bound *k, uint32_t rank, uint32_t reduc
   return k->kernel != NULL && k->buffers != NULL ? AX_OK : ax_out_of_memory(0);
 }
 
-/* for outer dims.., reduce one more:  total[..] = reduce shares[at..] */
-static ax_status add_up(ax_plan *plan, ax_scalar reduce, uint32_t shares, const ax_position *at, int64_t length, uint32_t total, ax_bound *k) {
+/* for i.., reduce t:  total[i..] = reduce shares[t, i..] */
+static ax_status add_up(ax_plan *plan, ax_scalar reduce, uint32_t shares, uint32_t total, ax_bound *k) {
   const ax_type from = plan->buffers[shares].type, to = plan->buffers[total].type;
-  int64_t dims[AX_MAX_RANK + 1];
-  ax_position own[AX_MAX_RANK];
+  int64_t dims[AX_MAX_RANK];
+  ax_position at[AX_MAX_RANK + 1] = {{.dim = (int)to.rank, .coef = 1, .dynamic = AX_NONE}};
   memcpy(dims, to.dims, to.rank * sizeof dims[0]);
-  dims[to.rank] = length;
+  dims[to.rank] = from.dims[0];
   AX_TRY(begin(plan, k, to.rank + 1, 1, dims, 2));
-  ax_at_identity(own, to.rank);
+  ax_at_identity(at + 1, to.rank);
   const uint32_t in = ax_kernel_slot(k->kernel, from.dtype, from.rank, from.dims), out = ax_kernel_slot(k->kernel, to.dtype, to.rank, to.dims);
   k->buffers[in] = shares, k->buffers[out] = total;
   const ax_ex share = ax_kernel_load(k->kernel, in, at);
-  ax_kernel_store(k->kernel, out, own, share, reduce);
+  ax_kernel_store(k->kernel, out, at + 1, share, reduce);
   return k->kernel->failed ? ax_out_of_memory(0) : AX_OK;
-}
-
-/* for i.., reduce t:  total[i..] = reduce shares[t, i..] */
-static ax_status add_up_steps(ax_plan *plan, ax_scalar reduce, uint32_t shares, uint32_t total, ax_bound *k) {
-  const uint32_t rank = plan->buffers[total].type.rank;
-  ax_position at[AX_MAX_RANK + 1] = {{.dim = (int)rank, .coef = 1, .dynamic = AX_NONE}};
-  ax_at_identity(at + 1, rank);
-  return add_up(plan, reduce, shares, at, plan->buffers[shares].type.dims[0], total, k);
-}
-
-/* for i, reduce t:  parts[i] = reduce shares[i, t]      The parts of a long sum of numbers are what threads have each some of. */
-static ax_status add_up_parts(ax_plan *plan, ax_scalar reduce, uint32_t *shares, int64_t count, ax_bound *k) {
-  ax_buffer cut = plan->buffers[*shares], parts = cut;
-  const int64_t length = cut.type.dims[0] / count;
-  ax_position at[2];
-  uint32_t from;
-  cut.type = ax_array_type(cut.type.dtype, AX_DIMS(count, length));
-  parts.type = ax_array_type(cut.type.dtype, AX_DIMS(count)), parts.allocation = AX_NONE, parts.offset = 0;
-  AX_TRY(ax_plan_add_buffer(plan, &cut, &from));
-  AX_TRY(ax_plan_add_buffer(plan, &parts, shares));
-  ax_at_identity(at, 2);
-  return add_up(plan, reduce, from, at, length, *shares, k);
-}
-
-/* Into how many parts a sum is cut: 1, unless it is long, and they are of one length. */
-static int64_t parts_of(const ax_type *shares) {
-  enum { long_sum = 1 << 15, most_parts = 64, least_parts = 4 };
-  if (shares->rank != 1 || shares->dims[0] < long_sum) return 1;
-  for (int64_t parts = most_parts; parts >= least_parts; parts--)
-    if (shares->dims[0] % parts == 0) return parts;
-  return 1;
 }
 
 /* for i..:  sum[i..] = sum[i..] joined with total[i..] */
@@ -271,16 +239,29 @@ static ax_status join_with(ax_plan *plan, ax_scalar join, uint32_t total, uint32
   return k->kernel->failed ? ax_out_of_memory(0) : AX_OK;
 }
 
-ax_status ax_step_sum_kernels(ax_plan *plan, const ax_step_sum *sum, uint32_t allocation, uint32_t shares,
-                              ax_bound out[AX_STEP_SUM_KERNELS], uint32_t *count) {
+/* Into how many blocks a long sum of numbers is cut, of which threads have each some: 1, unless they are of one length, so that the shares
+   are computed where they are added up. */
+static int64_t blocks_of(const ax_loop_kernel *adds) {
+  enum { long_sum = 1 << 15, most_blocks = 64, least_blocks = 4 };
+  if (adds->rank != 1 || adds->dims[0] < long_sum) return 1;
+  for (int64_t blocks = most_blocks; blocks >= least_blocks; blocks--)
+    if (adds->dims[0] % blocks == 0) return blocks;
+  return 1;
+}
+
+ax_status ax_step_sum_reduce(ax_plan *plan, const ax_step_sum *sum, const ax_op *like, uint32_t allocation, uint32_t shares,
+                             ax_op out[AX_STEP_SUM_OPS], uint32_t *count) {
   uint32_t total, there;
-  const int64_t parts = parts_of(&plan->buffers[shares].type);
-  *count = 0;
+  ax_op adds = *like;
   AX_TRY(add_view(plan, allocation, true, &total));
   AX_TRY(add_view(plan, allocation, false, &there));
-  if (parts > 1) AX_TRY(add_up_parts(plan, sum->reduce, &shares, parts, &out[(*count)++]));
-  AX_TRY(add_up_steps(plan, sum->reduce, shares, total, &out[(*count)++]));
-  return join_with(plan, sum->join, total, there, &out[(*count)++]);
+  AX_TRY(add_up(plan, sum->reduce, shares, total, &adds.kernel));
+  const int64_t blocks = blocks_of(adds.kernel.kernel);
+  *count = 0;
+  if (blocks > 1) AX_TRY(ax_reduce_in_blocks(plan, &adds, 0, blocks, out, count));
+  if (*count == 0) out[(*count)++] = adds;
+  out[*count] = *like;
+  return join_with(plan, sum->join, total, there, &out[(*count)++].kernel);
 }
 
 ax_status ax_step_sum_step(ax_plan *plan, const ax_step_sum *sum, uint32_t allocation, uint32_t shares, uint32_t loop, ax_bound *out) {

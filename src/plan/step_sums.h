@@ -8,7 +8,7 @@
 #ifndef AX_PLAN_STEP_SUMS_H
 #define AX_PLAN_STEP_SUMS_H
 
-#include "plan/plan.h"
+#include "plan/blocks.h"
 
 typedef struct ax_step_sum {
   uint32_t op, store; /* of the body's: the store of what there was, joined with `share` */
@@ -29,11 +29,11 @@ AX_MUST_USE ax_status ax_step_sum_share(ax_arena *arena, ax_bound *kernel, const
 /* Whether shares are worth computing side by side: a step of the body takes more than adding one of them does. */
 bool ax_step_sum_is_worth(const ax_block *body, const ax_step_sum *sum);
 
-enum { AX_STEP_SUM_KERNELS = 3 };
-/* Of a sum that is reduced: the kernels that add up the shares of all steps, steps x (the sum's dimensions of more than one element), and
-   join them with the sum. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_step_sum_kernels(ax_plan *plan, const ax_step_sum *sum, uint32_t allocation, uint32_t shares,
-                                          ax_bound out[AX_STEP_SUM_KERNELS], uint32_t *count);
+enum { AX_STEP_SUM_OPS = AX_BLOCKED_OPS + 1 };
+/* Of a sum that is reduced: the operations that add up the shares of all steps, steps x (the sum's dimensions of more than one element), and
+   join them with the sum; they are like `like`, a kernel. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_step_sum_reduce(ax_plan *plan, const ax_step_sum *sum, const ax_op *like, uint32_t allocation, uint32_t shares,
+                                         ax_op out[AX_STEP_SUM_OPS], uint32_t *count);
 /* Of a sum that is not: the kernel that joins the share of a step of the loop with the sum. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_step_sum_step(ax_plan *plan, const ax_step_sum *sum, uint32_t allocation, uint32_t shares, uint32_t loop, ax_bound *out);
 
