@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/program.h"
+
 enum { most_dims = 2 * AX_MAX_RANK };
 
 /* How many elements lie between those of neighbouring steps along each dimension. What is looked up lies anywhere. */
@@ -23,19 +25,19 @@ static int64_t elems_of(const ax_loop_kernel *kernel, const int64_t *strides) {
   return elems;
 }
 
-/* The load that goes over the most elements; NULL: there is none. */
-static const ax_expr *longest_load(const ax_loop_kernel *kernel, int64_t *strides) {
-  const ax_expr *longest = NULL;
+/* The strides of the load that goes over the most elements. False: none goes over many more than there are results. */
+static bool find_longest(const ax_loop_kernel *kernel, int64_t *strides) {
+  enum { many = 4 };
   int64_t most = 0, other[most_dims];
   for (ax_ex e = 0; e < kernel->expr_count; e++) {
     if (kernel->exprs[e].op != AX_LEAF_LOAD) continue;
     find_strides(kernel, &kernel->exprs[e], other);
     const int64_t elems = elems_of(kernel, other);
     if (elems <= most) continue;
-    longest = &kernel->exprs[e], most = elems;
+    most = elems;
     memcpy(strides, other, sizeof other);
   }
-  return longest;
+  return most >= many * ax_dims_elems(kernel->rank - kernel->reduce_rank, kernel->dims);
 }
 
 typedef struct maker {
@@ -92,7 +94,7 @@ ax_loop_kernel *ax_kernel_in_memory_order(ax_arena *arena, ax_loop_kernel *kerne
   uint32_t order[most_dims];
   int dim[most_dims];
   bool same = true;
-  if (kernel->reduce_rank == 0 || kernel->running || outer < 2 || longest_load(kernel, strides) == NULL) return kernel;
+  if (kernel->reduce_rank == 0 || kernel->running || outer < 2 || !find_longest(kernel, strides)) return kernel;
   for (uint32_t d = 0; d < kernel->rank; d++) {
     uint32_t at = d;
     for (; at > 0 && d < outer && strides[order[at - 1]] < strides[d] && strides[d] != 0; at--) order[at] = order[at - 1];

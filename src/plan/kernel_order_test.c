@@ -42,11 +42,24 @@ static void along_memory(void **state) {
                "  s1[i1, i0] = reduce add e3\n");
 }
 
+/* All pairs: y[j, i] = sum of x[i, k] w[j, k]. */
+static ax_loop_kernel *pairs(void) {
+  const int64_t x_dims[] = {6, 5}, y_dims[] = {7, 6}, w_dims[] = {7, 5}, dims[] = {7, 6, 5};
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 3, 1, dims);
+  ax_kernel_slot(k, AX_F32, 2, x_dims);
+  ax_kernel_slot(k, AX_F32, 2, w_dims);
+  ax_kernel_slot(k, AX_F32, 2, y_dims);
+  const ax_position x[] = {along(1, 1), along(2, 1)}, w[] = {along(0, 1), along(2, 1)}, to[] = {along(0, 1), along(1, 1)};
+  ax_kernel_store(k, 2, to, ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, ax_kernel_load(k, 0, x), ax_kernel_load(k, 1, w), AX_NONE), AX_SCALAR_ADD);
+  return k;
+}
+
 static void as_they_are(void **state) {
   (void)state;
-  ax_loop_kernel *in_order = sums_of_blocks(true, AX_SCALAR_ADD), *no_sum = sums_of_blocks(false, AX_SCALAR_NONE);
+  ax_loop_kernel *in_order = sums_of_blocks(true, AX_SCALAR_ADD), *no_sum = sums_of_blocks(false, AX_SCALAR_NONE), *all = pairs();
   assert_ptr_equal(ax_kernel_in_memory_order(&test_arena, in_order), in_order);
   assert_ptr_equal(ax_kernel_in_memory_order(&test_arena, no_sum), no_sum);
+  assert_ptr_equal(ax_kernel_in_memory_order(&test_arena, all), all);
 }
 
 int main(void) {
