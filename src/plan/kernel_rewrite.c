@@ -363,6 +363,20 @@ static bool same_array(const ax_slot *a, const ax_slot *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
 }
 
+/* They are the same but for dimensions of one element; then *at has the load's positions by dimension of the stored array. */
+static bool same_but_for_ones(copier *c, const ax_slot *loaded, const ax_slot *stored, const ax_position *load, ax_position *at) {
+  uint32_t from = 0;
+  for (uint32_t d = 0; d < stored->rank; d++) {
+    at[d] = (ax_position){.dim = -1, .dynamic = AX_NONE};
+    if (stored->dims[d] == 1) continue;
+    while (from < loaded->rank && loaded->dims[from] == 1) from++;
+    if (from == loaded->rank || loaded->dims[from] != stored->dims[d]) return false;
+    at[d] = compose(c, load[from++]);
+  }
+  while (from < loaded->rank && loaded->dims[from] == 1) from++;
+  return from == loaded->rank;
+}
+
 /* Replaces a guarded load: where the guard holds, the value is computed; elsewhere it is 0. A value that is itself a load has
    the guard already. */
 static ax_ex guarded(const copier *inner, const ax_store *store) {
@@ -398,8 +412,9 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
     address.offset += offset;
     inner.digits = digits;
     inner.failed = !ax_affine_digits(&address, to->rank, to->dims, stored->rank, stored->dims, digits, &inner.digit_count);
-  } else {
-    inner.failed = true;
+  } else { /* a place that is computed */
+    inner.failed = c->failed || offset != 0 || producer->kernel->rank != stored->rank || !same_but_for_ones(c, loaded, stored, load->at, at) || c->failed;
+    inner.at = at;
   }
   copy_all(&inner);
   c->failed = inner.failed || inner.map[store->expr] == AX_NONE;
