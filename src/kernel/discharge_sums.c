@@ -173,21 +173,25 @@ static bool fills_results(const ax_discharged *k, const ax_eqn *branch, uint32_t
   return true;
 }
 
-/* Products, if there are any, use each element once, as those of a matrix and a vector: others add themselves to results best one by one. */
-static bool only_reads_once(const ax_discharged *k) {
-  int64_t most = 0;
-  for (uint32_t i = 0; i < k->cut_count; i++) {
-    const int64_t elems = ax_type_elems(&k->params->blocks.v[i]);
+/* Much is read, in runs of a vector at least: little is added up sooner as points that are written one after the other. Products, if there are any,
+   use each element once, as those of a matrix and a vector: others add themselves to results best one by one. */
+static bool is_worth(const ax_discharged *k) {
+  enum { much = 1 << 20, least_run = 16 };
+  int64_t most = 0, largest = 0, run = 0;
+  for (uint32_t i = 0; i < k->operand_count; i++) {
+    const ax_cut *c = &k->cuts[i];
+    const int64_t elems = ax_type_elems(&k->params->blocks.v[i]), all = ax_type_elems(c->type) * (int64_t)ax_dtype_bytes(c->type->dtype);
     if (elems > most) most = elems;
+    if (all > largest) largest = all, run = c->shape == NULL || c->shape->rank == 0 ? 0 : c->shape->dims[c->shape->rank - 1];
   }
-  return k->beside.product <= (double)most;
+  return largest >= much && run >= least_run && k->beside.product <= (double)most;
 }
 
 /* Whether the points only add, and which program the branch takes at the first of them. */
 static bool only_add(const ax_discharged *k, uint32_t branch, uint32_t *first) {
   const ax_program *body = body_of(k);
   uint32_t others;
-  if (branch == AX_NONE || k->params->aliases.count > 0 || !k->beside.reduces || !only_reads_once(k) || !have_one_block(k)) return false;
+  if (branch == AX_NONE || k->params->aliases.count > 0 || !k->beside.reduces || !is_worth(k) || !have_one_block(k)) return false;
   if (!only_joins(k, branch) || !find_taken(k, branch, first, &others)) return false;
   return only_fills(ax_eqn_program(&body->eqns[branch], *first)) && ax_eqn_program(&body->eqns[branch], others)->eqn_count == 0 &&
          fills_results(k, &body->eqns[branch], *first);

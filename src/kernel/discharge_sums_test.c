@@ -9,8 +9,8 @@
 #include "support/cmocka.h"
 #include "support/run.h"
 
-/* x: [12, 8] in blocks of [3, 2]: a grid of 4 x 4. Bodies have x's block, and the results'. */
-enum { rows = 12, columns = 8, high = 3, wide = 2 };
+/* x: [1200, 256] in blocks of [300, 64]: a grid of 4 x 4. Bodies have x's block, and the results'. */
+enum { rows = 1200, columns = 256, high = 300, wide = 64 };
 
 static AX_BODY(by_both) { out[0] = in[0], out[1] = in[1]; }
 static AX_BODY(by_row) { out[0] = in[0]; }
@@ -130,7 +130,7 @@ static void try_kernel(const a_kernel *a) {
   count(plain, &loops, &branches, &sums_made);
   assert_int_equal(loops == 1 && branches == 0 && sums_made == 1, a->one_loop);
   TEST_OK(ax_tensor_create(&type, &x));
-  for (int64_t i = 0; i < rows * columns; i++) test_set(x, i, (double)(i * 7 % 11) - 3);
+  for (int64_t i = 0; i < rows * columns; i++) test_set(x, i, (double)(i * 7 % 11) - 5);
   TEST_EVERY_WAY(program, &x, 0);
   ax_tensor_release(x);
   ax_program_release(plain);

@@ -81,6 +81,54 @@ static bool same_memory(const ax_type *x, const ax_dims *permutation) {
   return true;
 }
 
+/* --- Columns: few rows put one below another, where each alone is a column as it lies, are put side by side instead, as vmap's stack of a
+   function's results is; also where something is computed of them element by element. So each column is stored where it stays. --- */
+
+enum { few_pieces = 16, deepest = 4, most_operands = 3 };
+
+static bool is_number(const ax_rewrite_args *args, uint32_t value) {
+  const ax_eqn *made = args->made_by[value];
+  return made != NULL && made->prim == &ax_prim_broadcast_in_dim && args->types[made->in[0]].rank == 0;
+}
+
+static bool is_columns(const ax_rewrite_args *args, uint32_t value, int depth) {
+  const ax_eqn *made = args->made_by[value];
+  const ax_dims *permutation = ax_transposed_dims(args->eqn);
+  uint32_t columns = 0;
+  if (made == NULL || same_memory(&args->types[value], permutation)) return false;
+  if (made->prim == &ax_prim_concatenate) {
+    while (columns < made->in_count && same_memory(&args->types[made->in[columns]], permutation)) columns++;
+    return made->in_count > 1 && made->in_count <= few_pieces && columns == made->in_count;
+  }
+  if (made->prim->scalar == AX_SCALAR_NONE || made->out_count != 1 || made->in_count > most_operands || depth == deepest) return false;
+  for (uint32_t i = 0; i < made->in_count; i++) {
+    const bool one = is_columns(args, made->in[i], depth + 1);
+    if (!one && !is_number(args, made->in[i])) return false;
+    columns += one;
+  }
+  return columns > 0;
+}
+
+static ax_value as_columns(const ax_rewrite_args *args, uint32_t value) {
+  const ax_eqn *made = args->made_by[value];
+  const ax_dims *permutation = ax_transposed_dims(args->eqn);
+  ax_value in[few_pieces];
+  const bool pieces = made->prim == &ax_prim_concatenate;
+  if (!pieces && is_number(args, value)) return (ax_transpose)(args->values[value], permutation->count, permutation->v);
+  for (uint32_t i = 0; i < made->in_count; i++)
+    in[i] = pieces ? (ax_transpose)(args->values[made->in[i]], permutation->count, permutation->v) : as_columns(args, made->in[i]);
+  if (!pieces) return ax_bind1(made->prim, made->params, in, made->in_count);
+  uint32_t along = 0;
+  while (permutation->v[along] != ax_concatenated_dimension(made)) along++;
+  return ax_concatenate(AX_LIST(made->in_count, in), along);
+}
+
+static bool rewrite(const ax_rewrite_args *args) {
+  if (!is_columns(args, args->eqn->in[0], 0)) return false;
+  if (args->values != NULL) args->out[0] = as_columns(args, args->eqn->in[0]);
+  return true;
+}
+
 static ax_status move(ax_lower *lower, const ax_eqn *eqn, uint32_t from_buffer, uint32_t to_buffer) {
   const ax_dims *permutation = &((const transpose_params *)eqn->params)->permutation;
   const ax_type *type = &lower->program->types[eqn->out];
@@ -133,6 +181,7 @@ const ax_prim ax_prim_transpose = {
     .transpose = transpose,
     .batch = batch,
     .simplify = simplify,
+    .rewrite = rewrite,
     .shard = shard,
     .lower = lower,
     .complex = lower_complex,

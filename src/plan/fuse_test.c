@@ -398,6 +398,20 @@ static void numbered_row(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_mul(ax_reshape(ax_dynamic_slice(in[0], at, AX_DIMS(1, 6)), AX_DIMS(6)), in[1]);
 }
 
+/* An element of such a row: nothing of the row is copied. */
+static void element_of_row(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const ax_value at[] = {in[1], ax_full(AX_S32, AX_DIMS(), 0)};
+  const ax_value row = ax_reshape(ax_dynamic_slice(in[0], at, AX_DIMS(1, 6)), AX_DIMS(6));
+  out[0] = ax_neg(ax_dynamic_slice(row, AX_LIST(1, &in[2]), AX_DIMS(2)));
+}
+static void element_of_column(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const ax_value at[] = {ax_full(AX_S32, AX_DIMS(), 0), in[1]};
+  const ax_value column = ax_reshape(ax_dynamic_slice(in[0], at, AX_DIMS(4, 1)), AX_DIMS(1, 4, 1));
+  out[0] = ax_neg(ax_dynamic_slice(column, ((const ax_value[]){at[0], in[2], at[0]}), AX_DIMS(1, 2, 1)));
+}
+
 /* Rows of a reshape, turned: loaded where they lie. */
 static void rows_turned(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -477,6 +491,9 @@ static void views(void **state) {
   expect(wanted_twice, in, 2, 2, "kernel[4,6]");
   expect(rows_turned, in, 1, 1, "kernel[6,2]");
   expect(numbered_row, row, 2, 1, "reduce[6]; reduce[6]; kernel[6]"); /* argmax is two */
+  const ax_type of_row[] = {matrix, TEST_SCALAR(AX_S32), TEST_SCALAR(AX_S32)};
+  expect(element_of_row, of_row, 3, 1, "kernel[2]");
+  expect(element_of_column, of_row, 3, 1, "kernel[1,2,1]");
   expect(divided, row, 2, 1, "kernel[6,4]; reduce[24]");
   expect(other_rows, in, 2, 1, "kernel[4,6]");
 }

@@ -25,8 +25,7 @@
 #include "plan/passes.h"
 #include "plan/step_sums.h"
 
-enum { most_ops = 16, most_made = 24, most_allocations = 48, most_temporaries = 1 << 18 };
-enum { most_shares = 1 << 24, most_bytes_by_one = 512 }; /* bytes: of all shares that take a line or less each; of a sum */
+enum { most_ops = 16, most_made = 24, most_allocations = 48, most_temporaries = 1 << 18, most_shares = 1 << 22 /* bytes, of all steps */ };
 enum { reach = 1024 }; /* operations before a loop that are looked at */
 
 typedef enum role { READ, COUNTER, SUM, TEMPORARY, ROWS } role;
@@ -211,14 +210,12 @@ static int64_t stored_bytes(const mapper *m, uint32_t allocation) {
   return bytes;
 }
 
-/* Of many elements that are computed one by one there is nothing to gain: a step has vectors of them. */
 static bool is_sum(const mapper *m, touched *t) {
   const ax_buffer *b = buffer_of(m, t->allocation);
-  if (b->kind != AX_BUFFER_TEMP || b->loop != AX_NONE || t->writes != 1) return false;
-  if (!ax_step_sum_find(m->plan, &m->loop->loop.body, t->allocation, m->reads, m->writes, &t->sum)) return false;
-  const ax_loop_kernel *adds = m->loop->loop.body.ops[t->sum.op].kernel.kernel;
-  return (ax_buffer_bytes(b) <= most_bytes_by_one || adds->exprs[t->sum.share].op == AX_LEAF_LOAD) &&
-         ax_step_sum_is_worth(&m->loop->loop.body, &t->sum);
+  const ax_block *body = &m->loop->loop.body;
+  return b->kind == AX_BUFFER_TEMP && b->loop == AX_NONE && t->writes == 1 &&
+         ax_step_sum_find(m->plan, body, t->allocation, m->reads, m->writes, &t->sum) &&
+         ax_step_sum_is_worth(m->plan, body, m->loop->loop.trips, t->allocation, &t->sum);
 }
 
 /* Of a step. */
@@ -228,26 +225,36 @@ static int64_t read_bytes(const ax_block *body) {
   return (int64_t)bytes;
 }
 
+typedef struct held { /* bytes for each step */
+  int64_t temporaries, shares, rows;
+} held;
+
+/* Temporaries may be as large as the rows that are stored, or small in all. Shares may be more, as they mostly are numbers; and what a loop that
+   sums reads for them is many times as much, or they would be no sums. */
+static bool holds_little(const mapper *m, const held *each) {
+  const int64_t trips = m->loop->loop.trips, all = each->temporaries + each->shares;
+  if (each->shares > 0 && all <= read_bytes(&m->loop->loop.body) / 4) return all <= most_shares / trips;
+  return each->temporaries <= most_temporaries / trips + 2 * each->rows && each->shares <= most_shares / trips &&
+         (each->shares <= AX_LINE_BYTES || each->shares <= most_temporaries / trips);
+}
+
 /* Finds what each allocation is to the loop. False: the loop carries something, or holds much. */
 static bool find_roles(mapper *m) {
-  int64_t temporaries = 0, rows = 0;
+  held each = {0};
   for (uint32_t i = 0; i < m->count; i++) {
     touched *t = &m->all[i];
     const int64_t bytes = ax_buffer_bytes(buffer_of(m, t->allocation));
     if (t->allocation >= m->counted) return false; /* made by this pass, in a loop inside: its touches were not counted */
     if (t->writes == 0) t->role = READ;
     else if (counts_steps(m, t)) t->role = COUNTER, t->known = true;
-    else if (is_sum(m, t)) {
-      t->role = SUM;
-      const bool few = bytes <= AX_LINE_BYTES && bytes * m->loop->loop.trips <= most_shares, other = t->sum.through != t->allocation;
-      if (few == other) temporaries += few ? -bytes : bytes; /* the other one is among the temporaries */
-    }
-    else if (is_temporary(m, t)) t->role = TEMPORARY, temporaries += bytes;
-    else if (buffer_of(m, t->allocation)->kind == AX_BUFFER_TEMP) t->role = ROWS, rows += stored_bytes(m, t->allocation);
+    else if (is_sum(m, t)) t->role = SUM, each.shares += bytes;
+    else if (is_temporary(m, t)) t->role = TEMPORARY, each.temporaries += bytes;
+    else if (buffer_of(m, t->allocation)->kind == AX_BUFFER_TEMP) t->role = ROWS, each.rows += stored_bytes(m, t->allocation);
     else return false;
   }
-  const int64_t trips = m->loop->loop.trips, read = read_bytes(&m->loop->loop.body);
-  return temporaries <= most_temporaries / trips + 2 * rows || (temporaries <= read / 4 && temporaries <= most_shares / trips);
+  for (uint32_t i = 0; i < m->count; i++) /* the shares are in a temporary */
+    if (m->all[i].role == SUM && m->all[i].sum.through != m->all[i].allocation) each.temporaries -= ax_buffer_bytes(buffer_of(m, m->all[i].allocation));
+  return holds_little(m, &each);
 }
 
 /* --- Slots --- */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ir/dtype.h"
-#include "ir/number.h"
+#include "machine/caches.h"
 
 /* --- Finding --- */
 
@@ -92,7 +92,8 @@ static bool joins(const ax_loop_kernel *kernel, ax_ex node, ax_ex load, ax_step_
   return true;
 }
 
-/* Likewise, or keeps what there was where a condition says so. Nothing else may use the load, nor what the store stores. */
+/* Likewise, or keeps what there was where a condition says so; not of floats, of which no addition changes nothing: not of subnormals, nor of all
+   NaNs. Nothing else may use the load, nor what the store stores. */
 static bool only_joins(const ax_loop_kernel *kernel, ax_ex node, ax_ex load, ax_step_sum *out) {
   const ax_expr *e = &kernel->exprs[node];
   out->where = AX_NONE;
@@ -101,7 +102,7 @@ static bool only_joins(const ax_loop_kernel *kernel, ax_ex node, ax_ex load, ax_
   const ax_ex joined = e->arg[1] == load ? e->arg[2] : e->arg[1];
   out->where = node;
   return (e->arg[1] == load || e->arg[2] == load) && uses_of(kernel, load) == 2 && uses_of(kernel, joined) == 1 &&
-         joins(kernel, joined, load, out) && (out->join == AX_SCALAR_ADD || out->join == AX_SCALAR_SUB);
+         joins(kernel, joined, load, out) && out->reduce == AX_SCALAR_ADD;
 }
 
 /* An operation of the body stores to the allocation. */
@@ -149,35 +150,56 @@ static uint32_t computed_by(const ax_loop_kernel *kernel, bool *slowly) {
   return computed;
 }
 
-bool ax_step_sum_is_worth(const ax_block *body, const ax_step_sum *sum) {
-  enum { many = 12, many_in_all = 64 }; /* a step adds a share in a nanosecond, and has some three operations done in one */
-  const double long_step = 30;          /* nanoseconds */
-  double time = 0;
-  uint32_t computed = 0;
-  bool slowly = false, anywhere = false;
-  if (sum->reduce != AX_SCALAR_NONE || computed_by(body->ops[sum->op].kernel.kernel, &slowly) >= many || slowly) return true;
+typedef struct step { /* of the body */
+  double time;        /* nanoseconds */
+  uint32_t computed;  /* operations on an element */
+  bool reduces;
+  int64_t results;    /* the most that one of its reductions has */
+} step;
+
+static step look_at(const ax_block *body) {
+  step s = {0};
+  bool slowly = false;
   for (uint32_t i = 0; i < body->count; i++) {
-    computed += computed_by(body->ops[i].kernel.kernel, &anywhere);
-    time += ax_kernel_time(body->ops[i].kernel.kernel);
+    const ax_loop_kernel *kernel = body->ops[i].kernel.kernel;
+    s.time += ax_kernel_time(kernel);
+    s.computed += computed_by(kernel, &slowly);
+    if (kernel->reduce_rank == 0) continue;
+    const int64_t results = ax_dims_elems(kernel->rank - kernel->reduce_rank, kernel->dims);
+    s.reduces = true;
+    if (results > s.results) s.results = results;
   }
-  return computed >= many_in_all || time >= long_step;
+  return s;
+}
+
+/* A step fills vectors by itself: of the sum's elements all of some vectors, and more than one. */
+static bool fills_vectors(int64_t bytes) { return bytes > AX_LINE_BYTES && (bytes % AX_LINE_BYTES == 0 || bytes > 8 * AX_LINE_BYTES); }
+
+/* Short steps in short loops take less than the operations that would be made of them. Where a step reduces, its own loops have vectors:
+   only several reductions for few results, or many operations on an element, are better done for all steps at once; and what is long enough
+   for threads. (Zen 4; an addition takes a nanosecond, in which three operations are done.) */
+bool ax_step_sum_is_worth(const ax_plan *plan, const ax_block *body, int64_t trips, uint32_t allocation, const ax_step_sum *sum) {
+  enum { few_trips = 8, more_trips = 32, many = 12, many_in_all = 64, few_elems = 16, some = 4 };
+  const double very_long = 1000, long_row = 200, long_step = 30;
+  const step s = look_at(body);
+  const ax_type *type = &plan->buffers[allocation].type;
+  bool slowly = false;
+  if (s.time >= very_long) return true;
+  if (trips < few_trips || fills_vectors(ax_buffer_bytes(&plan->buffers[allocation]))) return false;
+  if (s.computed >= many_in_all) return true;
+  if (s.reduces) return ax_type_elems(type) <= few_elems && s.time >= (s.results >= some ? long_step : long_row);
+  if (sum->reduce != AX_SCALAR_NONE) return true;
+  return trips >= more_trips && (computed_by(body->ops[sum->op].kernel.kernel, &slowly) >= many || slowly);
 }
 
 /* --- Making --- */
-
-/* What changes no sum: -0 plus -0 is -0 too. */
-static ax_ex nothing_to(ax_loop_kernel *kernel, ax_scalar join, ax_dtype dtype) {
-  int64_t bits = 0;
-  ax_number_store(dtype, &bits, 0, ax_number_of(dtype, join == AX_SCALAR_ADD && !ax_is_exact(dtype) ? -0.0 : 0.0));
-  return ax_kernel_const(kernel, dtype, bits);
-}
 
 /* The selection, with nothing to add in place of what there was. */
 static ax_ex selected_share(ax_loop_kernel *kernel, const ax_step_sum *sum) {
   if (sum->where == AX_NONE) return sum->share;
   const ax_expr was = kernel->exprs[sum->where];
   const bool second = kernel->exprs[was.arg[1]].op == AX_LEAF_LOAD; /* of what there was */
-  const ax_ex none = nothing_to(kernel, sum->join, was.dtype);
+  const ax_ex none = ax_kernel_const(kernel, was.dtype, 0);
   return ax_kernel_op(kernel, AX_SCALAR_SELECT, was.dtype, was.arg[0], second ? none : sum->share, second ? sum->share : none);
 }
 

@@ -10,15 +10,20 @@
 
 #include "plan/blocks.h"
 
+/* Operations are those of the body, by number. A sum is stored directly, or through a temporary that another store brings to it; its share is
+   computed where it is joined, or by an operation before:
+
+     s = s + f(t)                 c = s + f(t);  s = c                 f = reduce x[t];  s = s + f
+     through: s                   through: c; copy: `s = c`            through: f; made_before */
 typedef struct ax_step_sum {
-  uint32_t op, store; /* of the body's: the store of what there was, joined with `share` */
-  ax_ex share;        /* what the step has to add: a node of that kernel .. */
-  ax_ex where;        /* .. if this selection keeps it, and nothing if it keeps what there was; AX_NONE: always */
-  ax_scalar join;     /* how it goes to what there was */
-  ax_scalar reduce;   /* how shares are added up before that; AX_SCALAR_NONE: they are not, but go there in their order */
-  uint32_t through;   /* the allocation that has the share: the sum's own, or a temporary .. */
-  bool made_before;   /* .. that has nothing else, so that the store goes .. */
-  uint32_t copy, copy_store; /* .. or that this store of this operation brings to the sum's; AX_NONE: none */
+  uint32_t op, store;        /* the store of what there was, joined with the share */
+  ax_ex share;               /* a node of that kernel: what the step has to add .. */
+  ax_ex where;               /* .. if this selection keeps it, and nothing if it keeps what there was; AX_NONE: always */
+  ax_scalar join;            /* how it goes to what there was */
+  ax_scalar reduce;          /* how shares are added up before that; AX_SCALAR_NONE: they are not, but go there in their order */
+  uint32_t through;          /* the allocation that has the shares of all steps in the end */
+  bool made_before;          /* it has the share, and the store above goes */
+  uint32_t copy, copy_store; /* an operation and its store, which goes too; AX_NONE: there is none */
 } ax_step_sum;
 
 /* Whether the body, of kernels alone, only adds to the allocation, and reads it for nothing else. reads, writes: ax_plan_count's. */
@@ -26,8 +31,9 @@ bool ax_step_sum_find(const ax_plan *plan, const ax_block *body, uint32_t alloca
                       ax_step_sum *out);
 /* Makes the kernel one that stores what its step has to add, in place of the sum. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_step_sum_share(ax_arena *arena, ax_bound *kernel, const ax_step_sum *sum);
-/* Whether shares are worth computing side by side: a step of the body takes more than adding one of them does. */
-bool ax_step_sum_is_worth(const ax_block *body, const ax_step_sum *sum);
+/* Whether the shares of so many steps are worth computing side by side. They must take more than adding them does, and than a step takes that
+   fills vectors by itself. */
+bool ax_step_sum_is_worth(const ax_plan *plan, const ax_block *body, int64_t trips, uint32_t allocation, const ax_step_sum *sum);
 
 enum { AX_STEP_SUM_OPS = AX_BLOCKED_OPS + 1 };
 /* Of a sum that is reduced: the operations that add up the shares of all steps, steps x (the sum's dimensions of more than one element), and
