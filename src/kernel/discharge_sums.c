@@ -176,7 +176,7 @@ static bool fills_results(const ax_discharged *k, const ax_eqn *branch, uint32_t
 /* Much is read, in runs of a vector at least: little is added up sooner as points that are written one after the other. Products, if there are any,
    use each element once, as those of a matrix and a vector: others add themselves to results best one by one. */
 static bool is_worth(const ax_discharged *k) {
-  enum { much = 1 << 20, least_run = 16 };
+  enum { much = 1 << 20, least_run = 16, least_of_product = 128 };
   int64_t most = 0, largest = 0, run = 0;
   for (uint32_t i = 0; i < k->operand_count; i++) {
     const ax_cut *c = &k->cuts[i];
@@ -184,7 +184,7 @@ static bool is_worth(const ax_discharged *k) {
     if (elems > most) most = elems;
     if (all > largest) largest = all, run = c->shape == NULL || c->shape->rank == 0 ? 0 : c->shape->dims[c->shape->rank - 1];
   }
-  return largest >= much && run >= least_run && k->beside.product <= (double)most;
+  return largest >= much && run >= (k->beside.product > 0 ? least_of_product : least_run) && k->beside.product <= (double)most;
 }
 
 /* Whether the points only add, and which program the branch takes at the first of them. */

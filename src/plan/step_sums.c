@@ -153,9 +153,19 @@ static uint32_t computed_by(const ax_loop_kernel *kernel, bool *slowly) {
 typedef struct step { /* of the body */
   double time;        /* nanoseconds */
   uint32_t computed;  /* operations on an element */
-  bool reduces;
-  int64_t results;    /* the most that one of its reductions has */
+  bool reduces, columns; /* it reduces; across rows, so that results fill vectors */
+  int64_t results;       /* the most that one of its reductions has */
 } step;
+
+/* An array's neighbours are added up. */
+static bool goes_along_rows(const ax_loop_kernel *kernel) {
+  for (ax_ex e = 0; e < kernel->expr_count; e++) {
+    const ax_expr *load = &kernel->exprs[e];
+    const uint32_t rank = load->op == AX_LEAF_LOAD ? kernel->slots[load->slot].rank : 0;
+    if (rank > 0 && load->at[rank - 1].dim == (int)kernel->rank - 1) return true;
+  }
+  return false;
+}
 
 static step look_at(const ax_block *body) {
   step s = {0};
@@ -167,13 +177,14 @@ static step look_at(const ax_block *body) {
     if (kernel->reduce_rank == 0) continue;
     const int64_t results = ax_dims_elems(kernel->rank - kernel->reduce_rank, kernel->dims);
     s.reduces = true;
+    s.columns = s.columns || (results > 1 && !goes_along_rows(kernel));
     if (results > s.results) s.results = results;
   }
   return s;
 }
 
 /* A step fills vectors by itself: of the sum's elements all of some vectors, and more than one. */
-static bool fills_vectors(int64_t bytes) { return bytes > AX_LINE_BYTES && (bytes % AX_LINE_BYTES == 0 || bytes > 8 * AX_LINE_BYTES); }
+static bool fills_vectors(int64_t bytes) { return bytes > AX_LINE_BYTES && (bytes % AX_LINE_BYTES == 0 || bytes > 4 * AX_LINE_BYTES); }
 
 /* Short steps in short loops take less than the operations that would be made of them. Where a step reduces, its own loops have vectors:
    only several reductions for few results, or many operations on an element, are better done for all steps at once; and what is long enough
@@ -187,7 +198,7 @@ bool ax_step_sum_is_worth(const ax_plan *plan, const ax_block *body, int64_t tri
   if (s.time >= very_long) return true;
   if (trips < few_trips || fills_vectors(ax_buffer_bytes(&plan->buffers[allocation]))) return false;
   if (s.computed >= many_in_all) return true;
-  if (s.reduces) return ax_type_elems(type) <= few_elems && s.time >= (s.results >= some ? long_step : long_row);
+  if (s.reduces) return !s.columns && ax_type_elems(type) <= few_elems && s.time >= (s.results >= some ? long_step : long_row);
   if (sum->reduce != AX_SCALAR_NONE) return true;
   return trips >= more_trips && (computed_by(body->ops[sum->op].kernel.kernel, &slowly) >= many || slowly);
 }
