@@ -3,6 +3,11 @@
      models NAME        prints the loss of a model as text: transformer-7b, transformer-70b, moe-8x7b, resnet-50
      models gpt 24 2304 24 51200 2048        a transformer of so many layers, width, heads, words and positions, with a hidden width of
                                              four times its width, as GPT-3 (arXiv:2005.14165)
+     models llama 80 8192 64 8 28672 128256 8192          layers, width, heads, heads of keys and values, hidden width, words and
+                                             positions, with gated networks, as Llama 3 (arXiv:2407.21783)
+     models palm-540b                        attention and network beside each other, one head of keys and values, heads that are
+                                             together narrower than a layer, as PaLM (arXiv:2204.02311), but for the embeddings, which
+                                             the head has its own copy of
 
      models transformer-7b > transformer-7b.axle
      axle plan transformer-7b.axle --cluster h200-nodes --devices 4096 --train --samples 1024
@@ -20,15 +25,18 @@
 typedef struct transformer {
   const char *name;
   int64_t layers, width, heads, kv_heads, hidden, vocabulary, positions;
-  int64_t experts; /* 0: each layer has one feed-forward network, which all tokens go through */
-  int64_t chosen;  /* experts that a token goes to */
-  bool gelu;       /* the network is two products with a gelu between, not three with a gate */
+  int64_t experts;    /* 0: each layer has one feed-forward network, which all tokens go through */
+  int64_t chosen;     /* experts that a token goes to */
+  int64_t head_width; /* 0: the heads have the layer's width together */
+  bool gelu;          /* the network is two products with a gelu between, not three with a gate */
+  bool beside;        /* attention and network have the same operand, and their results are added to it */
 } transformer;
 
 static const transformer transformers[] = {
-    {"transformer-7b", 32, 4096, 32, 32, 11008, 32000, 4096, 0, 0, false},
-    {"transformer-70b", 80, 8192, 64, 8, 28672, 32000, 4096, 0, 0, false},
-    {"moe-8x7b", 32, 4096, 32, 8, 14336, 32000, 4096, 8, 2, false},
+    {"transformer-7b", 32, 4096, 32, 32, 11008, 32000, 4096, 0, 0, 0, false, false},
+    {"transformer-70b", 80, 8192, 64, 8, 28672, 32000, 4096, 0, 0, 0, false, false},
+    {"moe-8x7b", 32, 4096, 32, 8, 14336, 32000, 4096, 8, 2, 0, false, false},
+    {"palm-540b", 118, 18432, 48, 1, 73728, 256000, 2048, 0, 0, 256, false, true},
 };
 
 enum { group = 512 }; /* tokens of which each expert takes its share */
@@ -72,14 +80,16 @@ static ax_value normed(ax_value x, ax_value scale) { return ax_rms_norm(x, small
 /* x, the parameters of a layer -> x */
 static AX_BODY(layer) {
   const transformer *m = context;
-  ax_value x = ax_add(in[0], attention(in + 2, normed(in[0], in[1])));
-  ax_value inner = normed(x, in[6]);
-  out[0] = ax_add(x, m->experts == 0 ? feed_forward(m, in + 7, inner) : mixture(m, in + 7, in[10], inner));
+  const ax_value *of_network = in + (m->beside ? 6 : 7);
+  ax_value outer = normed(in[0], in[1]);
+  ax_value x = ax_add(in[0], attention(in + 2, outer));
+  ax_value inner = m->beside ? outer : normed(x, in[6]);
+  out[0] = ax_add(x, m->experts == 0 ? feed_forward(m, of_network, inner) : mixture(m, of_network, of_network[3], inner));
 }
 
 enum { layer_parameters = 10, most_parameters = 13 }; /* of a layer: one more for a router */
 
-static uint32_t parameters_of_layer(const transformer *m) { return layer_parameters - (m->experts == 0) - m->gelu; }
+static uint32_t parameters_of_layer(const transformer *m) { return layer_parameters - (m->experts == 0) - m->gelu - m->beside; }
 
 /* embed, the layers' parameters, norm, head; tokens, the tokens after them -> the mean cross entropy */
 static AX_BODY(transformer_loss) {
@@ -95,7 +105,8 @@ static AX_BODY(transformer_loss) {
 }
 
 static ax_status trace_transformer(const transformer *m, ax_program **out) {
-  const int64_t l = m->layers, d = m->width, k = m->width / m->heads, f = m->hidden, e = m->experts, v = m->vocabulary;
+  const int64_t l = m->layers, d = m->width, f = m->hidden, e = m->experts, v = m->vocabulary;
+  const int64_t k = m->head_width > 0 ? m->head_width : d / m->heads;
   ax_type types[most_parameters + 2];
   uint32_t n = 0;
   types[n++] = AX_TYPE(AX_F32, v, d);
@@ -104,7 +115,7 @@ static ax_status trace_transformer(const transformer *m, ax_program **out) {
   types[n++] = AX_TYPE(AX_F32, l, d, m->kv_heads, k);
   types[n++] = AX_TYPE(AX_F32, l, d, m->kv_heads, k);
   types[n++] = AX_TYPE(AX_F32, l, m->heads, k, d);
-  types[n++] = AX_TYPE(AX_F32, l, d);
+  if (!m->beside) types[n++] = AX_TYPE(AX_F32, l, d);
   for (int i = 0; i < (m->gelu ? 1 : 2); i++) types[n++] = e > 0 ? AX_TYPE(AX_F32, l, e, d, f) : AX_TYPE(AX_F32, l, d, f);
   types[n++] = e > 0 ? AX_TYPE(AX_F32, l, e, f, d) : AX_TYPE(AX_F32, l, f, d);
   if (e > 0) types[n++] = AX_TYPE(AX_F32, l, d, e);
@@ -200,14 +211,24 @@ static ax_status trace_resnet(ax_program **out) {
 
 /* --- The command --- */
 
-/* gpt LAYERS WIDTH HEADS WORDS POSITIONS; false: it is not that. */
-static bool read_gpt(int argc, char **argv, transformer *out) {
-  int64_t number[5];
-  if (argc != 7 || strcmp(argv[1], "gpt") != 0) return false;
-  for (int i = 0; i < 5; i++)
-    if ((number[i] = atoll(argv[2 + i])) < 1) return false;
-  *out = (transformer){"gpt", number[0], number[1], number[2], number[2], 4 * number[1], number[3], number[4], 0, 0, true};
-  return number[1] % number[2] == 0;
+/* `count` numbers from argv[2] on, all at least 1; false: they are something else. */
+static bool read_numbers(int argc, char **argv, int count, int64_t *out) {
+  if (argc != 2 + count) return false;
+  for (int i = 0; i < count; i++)
+    if ((out[i] = atoll(argv[2 + i])) < 1) return false;
+  return true;
+}
+
+/* gpt LAYERS WIDTH HEADS WORDS POSITIONS, or llama LAYERS WIDTH HEADS GROUPS HIDDEN WORDS POSITIONS; false: it is neither. */
+static bool read_sizes(int argc, char **argv, transformer *out) {
+  int64_t n[7];
+  if (argc > 1 && strcmp(argv[1], "gpt") == 0 && read_numbers(argc, argv, 5, n))
+    *out = (transformer){"gpt", n[0], n[1], n[2], n[2], 4 * n[1], n[3], n[4], .gelu = true};
+  else if (argc > 1 && strcmp(argv[1], "llama") == 0 && read_numbers(argc, argv, 7, n))
+    *out = (transformer){"llama", n[0], n[1], n[2], n[3], n[4], n[5], n[6], .gelu = false};
+  else
+    return false;
+  return out->width % out->heads == 0 && out->heads % out->kv_heads == 0;
 }
 
 static ax_status trace_model(const char *name, ax_program **out) {
@@ -218,17 +239,19 @@ static ax_status trace_model(const char *name, ax_program **out) {
 
 int main(int argc, char **argv) {
   ax_program *program;
-  transformer gpt;
+  transformer sized;
   char *text;
-  const bool is_gpt = read_gpt(argc, argv, &gpt);
-  bool known = is_gpt || (argc == 2 && strcmp(argv[1], "resnet-50") == 0);
+  const bool is_sized = read_sizes(argc, argv, &sized);
+  bool known = is_sized || (argc == 2 && strcmp(argv[1], "resnet-50") == 0);
   for (size_t i = 0; argc == 2 && i < sizeof transformers / sizeof transformers[0]; i++)
     known = known || strcmp(argv[1], transformers[i].name) == 0;
   if (!known) {
-    fprintf(stderr, "usage: models transformer-7b | transformer-70b | moe-8x7b | resnet-50 | gpt LAYERS WIDTH HEADS WORDS POSITIONS\n");
+    fprintf(stderr,
+            "usage: models transformer-7b | transformer-70b | moe-8x7b | palm-540b | resnet-50\n"
+            "              | gpt LAYERS WIDTH HEADS WORDS POSITIONS | llama LAYERS WIDTH HEADS GROUPS HIDDEN WORDS POSITIONS\n");
     return 2;
   }
-  ax_must(is_gpt ? trace_transformer(&gpt, &program) : trace_model(argv[1], &program));
+  ax_must(is_sized ? trace_transformer(&sized, &program) : trace_model(argv[1], &program));
   ax_must(ax_program_print(program, &text));
   fputs(text, stdout);
   ax_string_free(text);
