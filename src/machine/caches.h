@@ -40,9 +40,11 @@ typedef struct ax_caches {
 /* This machine's. The pointer is valid for the process. */
 const ax_caches *ax_caches_here(void);
 ax_caches ax_caches_of(const ax_description *machine); /* of one whose facts of caches are known */
-/* From now on this thread is told caches that are assumed, unless AXLE_MACHINE gives some: for plans of machines that are only
-   described, which are the same wherever they are made. Returns whether that was so before, to be put back. */
+/* From now on this thread is told caches that are assumed, and speeds too (ax_rates_planned), whatever this machine has and
+   AXLE_MACHINE gives: for plans of machines that are only described, which are the same wherever they are made. Returns whether
+   that was so before, to be put back. */
 bool ax_caches_assume(bool on);
+bool ax_caches_are_assumed(void);                  /* on this thread */
 void ax_caches_forget(void);                       /* see ax_machine_pretend */
 
 /* A line, as far as algorithms have it in the layout of what they pack, in the ends of tiles, and in steps of prefetching. Lines of

@@ -33,7 +33,8 @@ typedef struct ax_rates {
 ax_rates ax_rates_of(const ax_description *machine, uint32_t threads);
 /* The same on this machine, as measured: takes 0.1 s at the first call, unless speeds are kept (kept_speeds.h) or given. */
 ax_rates ax_rates_measured(uint32_t threads);
-/* The rates of one thread, for plans: nothing is measured. The pointer is valid for the process. */
+/* The rates of one thread, for plans: nothing is measured. They are assumed while plans of described machines are made
+   (ax_caches_assume). The pointer is valid for the process. */
 const ax_rates *ax_rates_planned(void);
 void ax_rates_forget(void); /* see ax_machine_pretend */
 

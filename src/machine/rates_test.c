@@ -89,6 +89,10 @@ static void for_plans_nothing_is_measured(void **state) {
   ax_machine_pretend(&m); /* as if it were given */
   expect(ax_rates_planned()->flops[AX_F32], 100e9);
   expect(ax_rates_measured(1).flops[AX_F32], 100e9);
+  const bool was = ax_caches_assume(true); /* a plan of a machine that is only described */
+  expect(ax_rates_planned()->flops[AX_F32], ax_machine_record(AX_FACT_F32)->assumed);
+  assert_true(ax_caches_assume(was));
+  expect(ax_rates_planned()->flops[AX_F32], 100e9);
   ax_machine_pretend(NULL);
   assert_true(ax_rates_planned()->flops[AX_F32] == before);
 }
