@@ -62,7 +62,7 @@ bool ax_caches_assume(bool on) {
   return before;
 }
 
-bool ax_caches_are_assumed(void) { return assumes; }
+bool ax_machine_is_described(void) { return assumes; }
 
 const ax_caches *ax_caches_here(void) {
   if (assumes) return &assumed;

@@ -44,7 +44,7 @@ ax_caches ax_caches_of(const ax_description *machine); /* of one whose facts of 
    AXLE_MACHINE gives: for plans of machines that are only described, which are the same wherever they are made. Returns whether
    that was so before, to be put back. */
 bool ax_caches_assume(bool on);
-bool ax_caches_are_assumed(void);                  /* on this thread */
+bool ax_machine_is_described(void);                /* on this thread */
 void ax_caches_forget(void);                       /* see ax_machine_pretend */
 
 /* A line, as far as algorithms have it in the layout of what they pack, in the ends of tiles, and in steps of prefetching. Lines of

@@ -97,7 +97,7 @@ static void make_assumed(void) {
 }
 
 const ax_rates *ax_rates_planned(void) {
-  if (ax_caches_are_assumed()) {
+  if (ax_machine_is_described()) {
     pthread_once(&assumed_once, make_assumed);
     return &assumed;
   }

@@ -54,7 +54,8 @@ bool ax_product_result(ax_dtype dtype, ax_dtype *result);
    packed. */
 bool ax_product_in_units(ax_dtype dtype);
 /* Says whether sums of k products of such factors, f32, are rounded to the factors' dtype as they are made: if they are one block of
-   k, since sums of several would go through memory once more. */
+   k, since sums of several would go through memory once more. In plans of machines that are only described (machine/caches.h) they
+   always are: matrix units keep sums of any k, and this processor's blocks say nothing of them. */
 bool ax_product_rounds(ax_dtype dtype, int64_t k);
 /* most_bytes: the widest register to use, 64 except in tests. */
 ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes);

@@ -4,6 +4,7 @@
    All kernels are Axle's own; see README.md for why. Each entry that is not simply the widest says what was measured. */
 #include "product/table.h"
 
+#include "machine/caches.h"
 #include "machine/features.h"
 #include "product/kernels_512.h"
 
@@ -82,6 +83,7 @@ const ax_product_entry *ax_product_entry_of(ax_dtype dtype, uint32_t most_bytes,
 }
 
 bool ax_product_rounds(ax_dtype dtype, int64_t k) {
+  if (ax_machine_is_described()) return dtype == AX_BF16 || dtype == AX_F16;
   const ax_product_kernels *kernels = ax_product_kernels_of(dtype, 64);
   return kernels != NULL && kernels->round != NULL && k <= (int64_t)kernels->block_steps * kernels->unit;
 }
