@@ -241,7 +241,8 @@ static AX_BODY(sum_block) {
 }
 
 /* A result of `elems` numbers in blocks of `block`, as many along the grid's first dimension. */
-static void sums_kernel(const grid_case *c, ax_fn body, bool by_columns, int64_t block, int64_t elems, const ax_value *in, ax_value *out) {
+static void sums_kernel(const grid_case *c, ax_fn body, bool by_columns, int64_t block, int64_t elems, const ax_value *in,
+                        ax_value *out) {
   const ax_type type = AX_TYPE(AX_F32, elems);
   const int64_t down = c->rows / c->block_rows, along = c->columns / c->block_columns;
   const ax_block_spec from = {.block = {AX_DIMS(c->block_rows, c->block_columns)}, .index_map = by_columns ? there : here},
@@ -262,9 +263,15 @@ static void row_sums_kernel(const grid_case *c, const ax_value *in, ax_value *ou
 static void column_sums_kernel(const grid_case *c, const ax_value *in, ax_value *out) {
   sums_kernel(c, AX_FN(column_sums_block, 2, 0), true, c->block_columns, c->columns, in, out);
 }
-static void sum_kernel(const grid_case *c, const ax_value *in, ax_value *out) { sums_kernel(c, AX_FN(sum_block, 2, 0), false, 1, 1, in, out); }
-static void row_sums_plain(const grid_case *c, const ax_value *in, ax_value *out) { (void)c, out[0] = ax_reduce_sum(in[0], AX_DIMS(1), false); }
-static void column_sums_plain(const grid_case *c, const ax_value *in, ax_value *out) { (void)c, out[0] = ax_reduce_sum(in[0], AX_DIMS(0), false); }
+static void sum_kernel(const grid_case *c, const ax_value *in, ax_value *out) {
+  sums_kernel(c, AX_FN(sum_block, 2, 0), false, 1, 1, in, out);
+}
+static void row_sums_plain(const grid_case *c, const ax_value *in, ax_value *out) {
+  (void)c, out[0] = ax_reduce_sum(in[0], AX_DIMS(1), false);
+}
+static void column_sums_plain(const grid_case *c, const ax_value *in, ax_value *out) {
+  (void)c, out[0] = ax_reduce_sum(in[0], AX_DIMS(0), false);
+}
 static void sum_plain(const grid_case *c, const ax_value *in, ax_value *out) {
   (void)c, out[0] = ax_reshape(ax_reduce_sum(in[0], AX_ALL_DIMS, false), AX_DIMS(1));
 }

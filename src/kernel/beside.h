@@ -22,8 +22,8 @@ typedef struct ax_beside {
   double product;        /* multiplications of the largest product of a point */
   uint64_t equations;    /* of a point, with those of the programs in its body */
   bool reduces;          /* an operation of a point makes fewer elements than it is given */
-  bool copies_more;      /* what steps leave where it lies would be copied, and is large: blocks that are not chosen in order, copies by hand
-                            where points come one after the other */
+  bool copies_more;      /* what steps leave where it lies would be copied, and is large: blocks that are not chosen in order,
+                            copies by hand where points come one after the other */
   double bytes;          /* of all values that a point computes, as if none took another's place; 0 of a kernel that has several cores */
 } ax_beside;
 /* in: the types of the operands of the kernel_call, without consts. Deinit after a failure too. AX_OUT_OF_MEMORY. */

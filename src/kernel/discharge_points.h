@@ -65,8 +65,8 @@ ax_value ax_discharge_widened(ax_discharged *k, ax_value x, const int64_t *dims)
    loop. (discharge_apart.c) */
 void ax_discharge_apart(ax_discharged *k, int64_t points);
 
-/* Likewise, in one loop without a branch, if the points only add to blocks that they have in common. False: they do not, and nothing is
-   bound. (discharge_sums.c) */
+/* Likewise, in one loop without a branch, if the points only add to blocks that they have in common. False: they do not, and
+   nothing is bound. (discharge_sums.c) */
 bool ax_discharge_sums(ax_discharged *k, int64_t points);
 
 /* The dimension of the grid that chooses its blocks along dimension `dim`, where points along it are side by side, each with the one

@@ -1,5 +1,6 @@
-/* Kernels whose points only add to results that they have in common: what a result begins with is there before the first point, and all
-   points, the first among them, are one loop without a branch. So the loop's steps can be computed side by side (plan/maps.c).
+/* Kernels whose points only add to results that they have in common: what a result begins with is there before the first point,
+   and all points, the first among them, are one loop without a branch. So the loop's steps can be computed side by side
+   (plan/maps.c).
 
      for i, k:  if i == 0 and k == 0: y = 0              y = 0
                 y = y + reduce_sum(x[i, k])              for i, k:  y = y + reduce_sum(x[i, k])
@@ -32,8 +33,10 @@ static uint32_t taken(const ax_program *body, uint32_t branch, ax_ranges *ranges
   const uint32_t count = ax_region_link_programs(eqn);
   ax_interval index = {0, -1};
   const ax_status status = ax_ranges_find(ranges, body, false, NULL);
-  if (status == AX_OK) index = ax_ranges_of(ranges, body, eqn->in[0]);
-  else ax_fail(status);
+  if (status == AX_OK)
+    index = ax_ranges_of(ranges, body, eqn->in[0]);
+  else
+    ax_fail(status);
   ax_ranges_deinit(ranges);
   if (index.low != index.high) return AX_NONE;
   return index.low < 0 ? 0 : index.low >= count ? count - 1 : (uint32_t)index.low;
@@ -74,7 +77,8 @@ static bool only_fills(const ax_program *program) {
     const ax_eqn *eqn = &program->eqns[e];
     const ax_step_access *access = ax_step_access_of(eqn);
     const bool constant = eqn->prim->effects == 0 && (eqn->in_count == 0 || eqn->prim == &ax_prim_broadcast_in_dim);
-    if (eqn->prim->step == NULL ? !constant : access == NULL || access->reads || !access->writes || ax_step_is_masked(eqn)) return false;
+    if (eqn->prim->step == NULL ? !constant : access == NULL || access->reads || !access->writes || ax_step_is_masked(eqn))
+      return false;
     for (uint32_t i = 0; i < eqn->in_count; i++) /* of other arrays nothing is made, as they may be the point's */
       if (eqn->in[i] < program->in_count && program->types[eqn->in[i]].form == AX_ARRAY) return false;
   }
@@ -173,14 +177,16 @@ static bool fills_results(const ax_discharged *k, const ax_eqn *branch, uint32_t
   return true;
 }
 
-/* Much is read, in runs of a vector at least: little is added up sooner as points that are written one after the other. Products, if there are any,
-   use each element once, as those of a matrix and a vector: others add themselves to results best one by one. */
+/* Much is read, in runs of a vector at least: little is added up sooner as points that are written one after the other.
+   Products, if there are any, use each element once, as those of a matrix and a vector: others add themselves to results best
+   one by one. */
 static bool is_worth(const ax_discharged *k) {
   enum { much = 1 << 20, least_run = 16, least_of_product = 128 };
   int64_t most = 0, largest = 0, run = 0;
   for (uint32_t i = 0; i < k->operand_count; i++) {
     const ax_cut *c = &k->cuts[i];
-    const int64_t elems = ax_type_elems(&k->params->blocks.v[i]), all = ax_type_elems(c->type) * (int64_t)ax_dtype_bytes(c->type->dtype);
+    const int64_t elems = ax_type_elems(&k->params->blocks.v[i]),
+                  all = ax_type_elems(c->type) * (int64_t)ax_dtype_bytes(c->type->dtype);
     if (elems > most) most = elems;
     if (all > largest) largest = all, run = c->shape == NULL || c->shape->rank == 0 ? 0 : c->shape->dims[c->shape->rank - 1];
   }
@@ -219,7 +225,8 @@ static void put_all(ax_discharged *k) {
 /* The branch goes as it does behind the first point. */
 static void add(ax_discharged *k, int64_t points) {
   uint32_t last = k->params->grid.count;
-  while (!is_gone_over(k, --last)) {}
+  do last--;
+  while (!is_gone_over(k, last));
   ax_ranges behind = points_where(k, last, 1, k->params->grid.v[last] - 1);
   const ax_status status = ax_ranges_find(&behind, body_of(k), false, NULL);
   if (status != AX_OK) ax_fail(status);

@@ -249,7 +249,8 @@ static void copies_by_hand(void **state) {
   if (drawn >= 90) assert_true(tried > 80 && failed > 10);
 }
 
-/* --- Copies by hand at the points of a grid: side by side where it is AX_PARALLEL, each with slots and semaphores of its own --- */
+/* --- Copies by hand at the points of a grid: side by side where it is AX_PARALLEL, each with slots and semaphores of its own
+   --- */
 
 typedef struct copied {
   int64_t points, rows, columns, rounds; /* each point brings its rows in so many times, into two slots in turn */
@@ -270,7 +271,8 @@ static AX_BODY_OF(bring_in, const bring, b) {
   const int64_t sizes[] = {c->rows, c->columns};
   const ax_value other = ax_ref_at(b->refs[3], ax_sub(ax_integer(1), slot));
   if (c->slip == WAITS_FIRST) ax_copy_wait(arrived, x);
-  ax_copy_start(ax_ref_slice(b->refs[0], AX_LIST(2, starts), AX_LIST(2, sizes)), x, &(ax_copy_options){.received = (ax_value *)(uintptr_t)&arrived});
+  ax_copy_start(ax_ref_slice(b->refs[0], AX_LIST(2, starts), AX_LIST(2, sizes)), x,
+                &(ax_copy_options){.received = (ax_value *)(uintptr_t)&arrived});
   ax_copy_wait(c->slip == WRONG_SEMAPHORE ? other : arrived, x);
   if (c->slip == WAITS_TWICE) ax_copy_wait(arrived, x);
   ax_ref_add(b->refs[1], ax_mul(ax_ref_load(x), ax_add(ax_convert_element_type(in[0], AX_F32), ax_real(1))));
@@ -286,9 +288,12 @@ static AX_BODY_OF(copied_blocks, const copied, c) {
   const ax_block_spec whole = {.space = AX_SPACE_HBM}, block = {.block = {AX_DIMS(c->rows, c->columns)}, .index_map = by_number};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2, c->rows, c->columns)}, {.type = ax_dma_semaphore_type(AX_DIMS(2))}};
   const ax_semantics semantics = c->parallel ? AX_PARALLEL : AX_ARBITRARY;
-  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(c->points)}, .semantics = {AX_LIST(1, &semantics)}, .in_specs = {AX_BLOCK_SPECS(whole)},
-                              .out_specs = {AX_BLOCK_SPECS(block)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, c->points * c->rows, c->columns))},
-                              .options = {.scratch = {AX_LIST(2, scratch)}}}),
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(c->points)},
+                               .semantics = {AX_LIST(1, &semantics)},
+                               .in_specs = {AX_BLOCK_SPECS(whole)},
+                               .out_specs = {AX_BLOCK_SPECS(block)},
+                               .outs = {AX_TYPES(AX_TYPE(AX_F32, c->points * c->rows, c->columns))},
+                               .options = {.scratch = {AX_LIST(2, scratch)}}}),
                  AX_CLOSURE(copied_point, 4, 0, (void *)(uintptr_t)c), AX_LIST(1, in), out);
 }
 
@@ -296,7 +301,10 @@ static uint32_t large_copies; /* which a run leaves to steps where points come o
 
 static void one_of_copied(uint64_t seed, bool show) {
   test_random random = {seed};
-  copied c = {.points = number(&random, 2, 6), .rows = number(&random, 1, 3), .columns = number(&random, 1, 3), .rounds = number(&random, 1, 3),
+  copied c = {.points = number(&random, 2, 6),
+              .rows = number(&random, 1, 3),
+              .columns = number(&random, 1, 3),
+              .rounds = number(&random, 1, 3),
               .parallel = number(&random, 0, 1) == 0};
   if (number(&random, 0, 1) == 0) c.columns += 2100;
   if (number(&random, 0, 1) == 0) c.slip = (hand_slip)number(&random, 1, BEYOND_END);
@@ -306,8 +314,10 @@ static void one_of_copied(uint64_t seed, bool show) {
   if (show) test_show_program(program);
   count(program);
   large_copies += c.columns > 2100 && !c.parallel;
-  if (c.slip == HAND_RIGHT) test_every_way(program, &in, 0, seed, __FILE__, __LINE__);
-  else both_ways(program, &in);
+  if (c.slip == HAND_RIGHT)
+    test_every_way(program, &in, 0, seed, __FILE__, __LINE__);
+  else
+    both_ways(program, &in);
   test_release(&in, 1);
   ax_program_release(program);
 }
@@ -316,13 +326,14 @@ static void copies_side_by_side(void **state) {
   (void)state;
   drawn = tried = failed = large_copies = 0;
   test_each_seed(90, one_of_copied);
-  print_message("%u kernels, %u tried as plain programs, %u with large copies in order, %u that fail\n", drawn, tried, large_copies, failed);
+  print_message("%u kernels, %u tried as plain programs, %u with large copies in order, %u that fail\n", drawn, tried, large_copies,
+                failed);
   assert_int_equal(tried + large_copies, drawn);
   if (drawn >= 90) assert_true(large_copies > 10 && failed > 10);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_slices), cmocka_unit_test(on_devices), cmocka_unit_test(copies_by_hand),
-                                     cmocka_unit_test(copies_side_by_side)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_slices), cmocka_unit_test(on_devices),
+                                     cmocka_unit_test(copies_by_hand), cmocka_unit_test(copies_side_by_side)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

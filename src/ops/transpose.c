@@ -81,8 +81,9 @@ static bool same_memory(const ax_type *x, const ax_dims *permutation) {
   return true;
 }
 
-/* --- Columns: few rows put one below another, where each alone is a column as it lies, are put side by side instead, as vmap's stack of a
-   function's results is; also where something is computed of them element by element. So each column is stored where it stays. --- */
+/* --- Columns: few rows put one below another, where each alone is a column as it lies, are put side by side instead, as vmap's
+   stack of a function's results is; also where something is computed of them element by element. So each column is stored where
+   it stays. --- */
 
 enum { few_pieces = 16, deepest = 4, most_operands = 3 };
 
@@ -100,7 +101,8 @@ static bool is_columns(const ax_rewrite_args *args, uint32_t value, int depth) {
     while (columns < made->in_count && same_memory(&args->types[made->in[columns]], permutation)) columns++;
     return made->in_count > 1 && made->in_count <= few_pieces && columns == made->in_count;
   }
-  if (made->prim->scalar == AX_SCALAR_NONE || made->out_count != 1 || made->in_count > most_operands || depth == deepest) return false;
+  if (made->prim->scalar == AX_SCALAR_NONE || made->out_count != 1 || made->in_count > most_operands || depth == deepest)
+    return false;
   for (uint32_t i = 0; i < made->in_count; i++) {
     const bool one = is_columns(args, made->in[i], depth + 1);
     if (!one && !is_number(args, made->in[i])) return false;

@@ -1,19 +1,19 @@
-/* Rows that are put one below another and then turned are columns side by side: where each row alone is a column as it lies, and there are
-   few; also where something is computed of them element by element. All give what they gave. */
+/* Rows that are put one below another and then turned are columns side by side: where each row alone is a column as it lies,
+   and there are few; also where something is computed of them element by element. All give what they gave. */
 #include "axle/ops.h"
 #include "ir/prim.h"
+#include "ir/transform.h"
 #include "prim/prims.h"
 #include "support/cmocka.h"
 #include "support/run.h"
-#include "xform/xform.h"
 
 enum { points = 7, most = 20 };
 
 typedef struct stack {
-  uint32_t count;   /* of rows */
-  int64_t high;     /* of each */
-  bool computed;    /* of all of them, before they are turned */
-  bool other;       /* of them and of another matrix */
+  uint32_t count; /* of rows */
+  int64_t high;   /* of each */
+  bool computed;  /* of all of them, before they are turned */
+  bool other;     /* of them and of another matrix */
 } stack;
 
 /* x: points x count high. */
@@ -21,10 +21,12 @@ static AX_BODY_OF(stacked, const stack, s) {
   ax_value rows[most];
   for (uint32_t i = 0; i < s->count; i++) {
     const int64_t from[] = {0, (int64_t)i * s->high}, to[] = {points, ((int64_t)i + 1) * s->high};
-    rows[i] = ax_mul(ax_reshape(ax_slice(in[0], from, to, NULL), AX_DIMS(s->high, points)), ax_full(AX_F32, AX_DIMS(s->high, points), i + 1));
+    rows[i] = ax_mul(ax_reshape(ax_slice(in[0], from, to, NULL), AX_DIMS(s->high, points)),
+                     ax_full(AX_F32, AX_DIMS(s->high, points), i + 1));
   }
   ax_value all = ax_concatenate(AX_LIST(s->count, rows), 0);
-  if (s->computed) all = ax_neg(ax_mul(all, ax_broadcast_in_dim(ax_full(AX_F32, AX_DIMS(), 0.5), AX_DIMS(s->count * s->high, points), AX_DIMS())));
+  if (s->computed)
+    all = ax_neg(ax_mul(all, ax_broadcast_in_dim(ax_full(AX_F32, AX_DIMS(), 0.5), AX_DIMS(s->count * s->high, points), AX_DIMS())));
   if (s->other) all = ax_add(all, ax_reshape(in[0], AX_DIMS(s->count * s->high, points)));
   out[0] = ax_transpose(all, AX_DIMS(1, 0));
 }

@@ -61,14 +61,17 @@ static ax_ex node_of(const maker *m, const ax_expr *expr) {
   for (int k = 0; k < 3; k++) arg[k] = expr->arg[k] != AX_NONE ? m->map[expr->arg[k]] : AX_NONE;
   switch (expr->op) {
     case AX_LEAF_CONST:
-    case AX_LEAF_AXIS: return ax_kernel_op_imm(m->to, expr->op, expr->dtype, AX_NONE, expr->imm);
-    case AX_LEAF_INDEX: return ax_kernel_index(m->to, (uint32_t)m->dim[expr->imm]);
+    case AX_LEAF_AXIS:
+      return ax_kernel_op_imm(m->to, expr->op, expr->dtype, AX_NONE, expr->imm);
+    case AX_LEAF_INDEX:
+      return ax_kernel_index(m->to, (uint32_t)m->dim[expr->imm]);
     case AX_LEAF_INSIDE:
       return ax_kernel_inside(m->to, expr->at->dim >= 0 ? m->dim[expr->at->dim] : -1, expr->at->coef, expr->at->offset, expr->imm);
     case AX_LEAF_LOAD:
       turn_places(m, expr->at, m->from->slots[expr->slot].rank, at);
       return ax_kernel_load_where(m->to, expr->slot, at, arg[0]);
-    default: return ax_kernel_op_like(m->to, expr, arg);
+    default:
+      return ax_kernel_op_like(m->to, expr, arg);
   }
 }
 
@@ -76,9 +79,11 @@ static ax_loop_kernel *turned(ax_arena *arena, const ax_loop_kernel *from, const
   int64_t dims[most_dims];
   ax_position at[AX_MAX_RANK];
   for (uint32_t d = 0; d < from->rank; d++) dims[dim[d]] = from->dims[d];
-  maker m = {from, ax_kernel_create(arena, from->rank, from->reduce_rank, dims), dim, ax_arena_alloc(arena, (from->expr_count + 1) * sizeof m.map[0])};
+  maker m = {from, ax_kernel_create(arena, from->rank, from->reduce_rank, dims), dim,
+             ax_arena_alloc(arena, (from->expr_count + 1) * sizeof m.map[0])};
   if (m.to == NULL || m.map == NULL) return NULL;
-  for (uint32_t s = 0; s < from->slot_count; s++) ax_kernel_slot(m.to, from->slots[s].dtype, from->slots[s].rank, from->slots[s].dims);
+  for (uint32_t s = 0; s < from->slot_count; s++)
+    ax_kernel_slot(m.to, from->slots[s].dtype, from->slots[s].rank, from->slots[s].dims);
   for (ax_ex e = 0; e < from->expr_count && !m.to->failed; e++) m.map[e] = node_of(&m, &from->exprs[e]);
   for (uint32_t s = 0; s < from->store_count && !m.to->failed; s++) {
     const ax_store *store = &from->stores[s];

@@ -6,8 +6,9 @@
 
 #include "plan/kernel.h"
 
-/* A kernel that reduces, with the dimensions that it does not reduce over in the order in which its longest load goes through memory;
-   itself where that is their order, where it does not reduce, and where its results are no fewer than what it loads. NULL: out of memory. */
+/* A kernel that reduces, with the dimensions that it does not reduce over in the order in which its longest load goes through
+   memory; itself where that is their order, where it does not reduce, and where its results are no fewer than what it loads.
+   NULL: out of memory. */
 ax_loop_kernel *ax_kernel_in_memory_order(ax_arena *arena, ax_loop_kernel *kernel);
 
 #endif

@@ -34,12 +34,13 @@ static void along_memory(void **state) {
   (void)state;
   ax_loop_kernel *kernel = sums_of_blocks(false, AX_SCALAR_ADD), *made = ax_kernel_in_memory_order(&test_arena, kernel);
   assert_ptr_not_equal(made, kernel);
-  expect(made, "for i0<6 i1<3 reduce i2<5\n"
-               "  e0:s64 = index 1\n"
-               "  e1:f32 = convert e0\n"
-               "  e2:f32 = load s0[i0, i1, i2]\n"
-               "  e3:f32 = add e2 e1\n"
-               "  s1[i1, i0] = reduce add e3\n");
+  expect(made,
+         "for i0<6 i1<3 reduce i2<5\n"
+         "  e0:s64 = index 1\n"
+         "  e1:f32 = convert e0\n"
+         "  e2:f32 = load s0[i0, i1, i2]\n"
+         "  e3:f32 = add e2 e1\n"
+         "  s1[i1, i0] = reduce add e3\n");
 }
 
 /* All pairs: y[j, i] = sum of x[i, k] w[j, k]. */
@@ -50,7 +51,8 @@ static ax_loop_kernel *pairs(void) {
   ax_kernel_slot(k, AX_F32, 2, w_dims);
   ax_kernel_slot(k, AX_F32, 2, y_dims);
   const ax_position x[] = {along(1, 1), along(2, 1)}, w[] = {along(0, 1), along(2, 1)}, to[] = {along(0, 1), along(1, 1)};
-  ax_kernel_store(k, 2, to, ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, ax_kernel_load(k, 0, x), ax_kernel_load(k, 1, w), AX_NONE), AX_SCALAR_ADD);
+  ax_kernel_store(k, 2, to, ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, ax_kernel_load(k, 0, x), ax_kernel_load(k, 1, w), AX_NONE),
+                  AX_SCALAR_ADD);
   return k;
 }
 

@@ -413,7 +413,8 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
     inner.digits = digits;
     inner.failed = !ax_affine_digits(&address, to->rank, to->dims, stored->rank, stored->dims, digits, &inner.digit_count);
   } else { /* a place that is computed */
-    inner.failed = c->failed || offset != 0 || producer->kernel->rank != stored->rank || !same_but_for_ones(c, loaded, stored, load->at, at) || c->failed;
+    inner.failed = c->failed || offset != 0 || producer->kernel->rank != stored->rank ||
+                   !same_but_for_ones(c, loaded, stored, load->at, at) || c->failed;
     inner.at = at;
   }
   copy_all(&inner);

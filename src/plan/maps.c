@@ -25,7 +25,13 @@
 #include "plan/passes.h"
 #include "plan/step_sums.h"
 
-enum { most_ops = 16, most_made = 24, most_allocations = 48, most_temporaries = 1 << 18, most_shares = 1 << 22 /* bytes, of all steps */ };
+enum {
+  most_ops = 16,
+  most_made = 24,
+  most_allocations = 48,
+  most_temporaries = 1 << 18,
+  most_shares = 1 << 22 /* bytes, of all steps */
+};
 enum { reach = 1024 }; /* operations before a loop that are looked at */
 
 typedef enum role { READ, COUNTER, SUM, TEMPORARY, ROWS } role;
@@ -36,7 +42,7 @@ typedef struct touched {              /* an allocation that the body touches */
   bool known; /* a scalar that is a number or a constant by its step, as `number` says, from here on in the body */
   ax_step_slot number;
   uint32_t wide; /* TEMPORARY, SUM: an allocation for all steps; AX_NONE: none yet */
-  bool varies; /* what the body stores is not the same in each step */
+  bool varies;   /* what the body stores is not the same in each step */
   ax_step_sum sum;
   /* ROWS: how the body goes through them, so far: */
   bool seen, own[AX_MAX_RANK]; /* by dimension: each step has indices of its own there */
@@ -229,8 +235,8 @@ typedef struct held { /* bytes for each step */
   int64_t temporaries, shares, rows;
 } held;
 
-/* Temporaries may be as large as the rows that are stored, or small in all. Shares may be more, as they mostly are numbers; and what a loop that
-   sums reads for them is many times as much, or they would be no sums. */
+/* Temporaries may be as large as the rows that are stored, or small in all. Shares may be more, as they mostly are numbers; and
+   what a loop that sums reads for them is many times as much, or they would be no sums. */
 static bool holds_little(const mapper *m, const held *each) {
   const int64_t trips = m->loop->loop.trips, all = each->temporaries + each->shares;
   if (each->shares > 0 && all <= read_bytes(&m->loop->loop.body) / 4) return all <= most_shares / trips;
@@ -247,13 +253,17 @@ static bool find_roles(mapper *m) {
     if (t->allocation >= m->counted) return false; /* made by this pass, in a loop inside: its touches were not counted */
     if (t->writes == 0) t->role = READ;
     else if (counts_steps(m, t)) t->role = COUNTER, t->known = true;
-    else if (is_sum(m, t)) t->role = SUM, each.shares += bytes;
-    else if (is_temporary(m, t)) t->role = TEMPORARY, each.temporaries += bytes;
-    else if (buffer_of(m, t->allocation)->kind == AX_BUFFER_TEMP) t->role = ROWS, each.rows += stored_bytes(m, t->allocation);
+    else if (is_sum(m, t))
+      t->role = SUM, each.shares += bytes;
+    else if (is_temporary(m, t))
+      t->role = TEMPORARY, each.temporaries += bytes;
+    else if (buffer_of(m, t->allocation)->kind == AX_BUFFER_TEMP)
+      t->role = ROWS, each.rows += stored_bytes(m, t->allocation);
     else return false;
   }
   for (uint32_t i = 0; i < m->count; i++) /* the shares are in a temporary */
-    if (m->all[i].role == SUM && m->all[i].sum.through != m->all[i].allocation) each.temporaries -= ax_buffer_bytes(buffer_of(m, m->all[i].allocation));
+    if (m->all[i].role == SUM && m->all[i].sum.through != m->all[i].allocation)
+      each.temporaries -= ax_buffer_bytes(buffer_of(m, m->all[i].allocation));
   return holds_little(m, &each);
 }
 
@@ -299,7 +309,8 @@ static ax_status find_slot(mapper *m, const ax_op *op, uint32_t slot, ax_step_sl
   *possible = t->role == READ || t->role == ROWS || b.type.dtype == buffer_of(m, b.allocation)->type.dtype; /* not its bits as another's */
   if (!*possible) return AX_OK;
   if (t->known) *out = t->number;
-  if (t->known || (b.type.rank == AX_MAX_RANK && (t->role == TEMPORARY || t->role == SUM || b.loop == m->loop->loop.id))) { /* no room for one more */
+  if (t->known || (b.type.rank == AX_MAX_RANK &&
+                   (t->role == TEMPORARY || t->role == SUM || b.loop == m->loop->loop.id))) { /* no room for one more */
     *possible = t->known;
     return AX_OK;
   }
@@ -379,15 +390,18 @@ static ax_status without_sums(mapper *m, uint32_t at, ax_op *op, bool *dropped) 
     const ax_step_sum *sum = &m->all[i].sum;
     if (m->all[i].role != SUM) continue;
     if (sum->copy == at) dropped[sum->copy_store] = true;
-    if (sum->op == at && sum->made_before) dropped[sum->store] = true;
-    else if (sum->op == at) AX_TRY(ax_step_sum_share(&m->plan->arena, &op->kernel, sum));
+    if (sum->op == at && sum->made_before)
+      dropped[sum->store] = true;
+    else if (sum->op == at)
+      AX_TRY(ax_step_sum_share(&m->plan->arena, &op->kernel, sum));
   }
   return AX_OK;
 }
 
 static bool is_the_same(const mapper *m, uint32_t buffer) {
   for (uint32_t i = 0; i < m->count; i++)
-    if (m->all[i].wide != AX_NONE && buffer_of(m, buffer)->allocation == buffer_of(m, m->all[i].wide)->allocation) return !m->all[i].varies;
+    if (m->all[i].wide != AX_NONE && buffer_of(m, buffer)->allocation == buffer_of(m, m->all[i].wide)->allocation)
+      return !m->all[i].varies;
   return false;
 }
 
@@ -480,12 +494,15 @@ static ax_status add_in_order(mapper *m, const touched *t, ax_block *body, bool 
 /* Those that are reduced by kernels of their own, and a loop for the others. */
 static ax_status add_sums(mapper *m, bool *possible) {
   ax_op loop = *m->loop;
-  loop.loop.body = (ax_block){.ops = ax_arena_alloc(&m->plan->arena, m->count * sizeof loop.loop.body.ops[0]), .capacity = m->count};
+  loop.loop.body =
+      (ax_block){.ops = ax_arena_alloc(&m->plan->arena, m->count * sizeof loop.loop.body.ops[0]), .capacity = m->count};
   if (loop.loop.body.ops == NULL) return ax_out_of_memory(m->count * sizeof loop.loop.body.ops[0]);
   for (uint32_t i = 0; i < m->count && *possible; i++) {
     if (m->all[i].role != SUM) continue;
-    if (m->all[i].sum.reduce != AX_SCALAR_NONE) AX_TRY(add_reduced(m, &m->all[i], possible));
-    else AX_TRY(add_in_order(m, &m->all[i], &loop.loop.body, possible));
+    if (m->all[i].sum.reduce != AX_SCALAR_NONE)
+      AX_TRY(add_reduced(m, &m->all[i], possible));
+    else
+      AX_TRY(add_in_order(m, &m->all[i], &loop.loop.body, possible));
   }
   if (*possible && loop.loop.body.count > 0) m->made[m->made_count++] = loop;
   return AX_OK;

@@ -184,16 +184,24 @@ static void scans(void **state) {
 static ax_value root_of(ax_value x) { return ax_sqrt(times(x, 0.1)); } /* the same bits everywhere */
 static ax_value row_sum(ax_value x, ax_value i) { return ax_reduce_sum(at(x, i), AX_ALL_DIMS, false); }
 static ax_value element(ax_value x, ax_value i) { return at(at(x, i), integer(0)); }
-static ax_value even(ax_value x, ax_value i) { return ax_eq(ax_rem(ax_convert_element_type(element(x, i), AX_S32), integer(2)), integer(0)); }
+static ax_value even(ax_value x, ax_value i) {
+  return ax_eq(ax_rem(ax_convert_element_type(element(x, i), AX_S32), integer(2)), integer(0));
+}
 static ax_value whole(ax_value x, ax_value i) { return ax_convert_element_type(element(x, i), AX_S32); }
 
 static ax_value plus(ax_value x, ax_value s, ax_value i) { return ax_add(s, root_of(at(x, i))); }
 static ax_value plus_before(ax_value x, ax_value s, ax_value i) { return ax_add(root_of(at(x, i)), s); }
 static ax_value minus(ax_value x, ax_value s, ax_value i) { return ax_sub(s, root_of(element(x, i))); }
 static ax_value product(ax_value x, ax_value s, ax_value i) { return ax_mul(s, root_of(element(x, i))); }
-static ax_value plus_where(ax_value x, ax_value s, ax_value i) { return ax_where(even(x, i), ax_add(s, root_of(element(x, i))), s); }
-static ax_value minus_unless(ax_value x, ax_value s, ax_value i) { return ax_where(even(x, i), s, ax_sub(s, root_of(element(x, i)))); }
-static ax_value plus_many(ax_value x, ax_value s, ax_value i) { return ax_add(s, ax_convert_element_type(root_of(element(x, i)), AX_BF16)); }
+static ax_value plus_where(ax_value x, ax_value s, ax_value i) {
+  return ax_where(even(x, i), ax_add(s, root_of(element(x, i))), s);
+}
+static ax_value minus_unless(ax_value x, ax_value s, ax_value i) {
+  return ax_where(even(x, i), s, ax_sub(s, root_of(element(x, i))));
+}
+static ax_value plus_many(ax_value x, ax_value s, ax_value i) {
+  return ax_add(s, ax_convert_element_type(root_of(element(x, i)), AX_BF16));
+}
 
 static ax_value count(ax_value x, ax_value s, ax_value i) { return ax_add(s, whole(x, i)); }
 static ax_value count_down(ax_value x, ax_value s, ax_value i) { return ax_sub(s, whole(x, i)); }
@@ -215,7 +223,9 @@ static ax_value while_small(ax_value x, ax_value s, ax_value i) {
   return ax_where(ax_lt(s, ax_full_like(s, 9)), ax_add(s, root_of(element(x, i))), s);
 }
 static ax_value doubled(ax_value x, ax_value s, ax_value i) { return ax_add(s, ax_mul(s, root_of(element(x, i)))); }
-static ax_value greatest_where(ax_value x, ax_value s, ax_value i) { return ax_where(even(x, i), ax_max(s, root_of(element(x, i))), s); }
+static ax_value greatest_where(ax_value x, ax_value s, ax_value i) {
+  return ax_where(even(x, i), ax_max(s, root_of(element(x, i))), s);
+}
 static ax_value turned(ax_value x, ax_value s, ax_value i) { return ax_add(ax_rev(s, AX_DIMS(0)), root_of(at(x, i))); }
 static ax_value the_same(ax_value x, ax_value s, ax_value i) {
   (void)i;
@@ -258,21 +268,42 @@ static void expect_sum(const a_sum *s) {
 
 static void sums_of_steps(void **state) {
   (void)state;
-  const ax_type real = TEST_SCALAR(AX_F32), row = TEST_TYPE(AX_F32, columns), integer_type = TEST_SCALAR(AX_S32), one = TEST_TYPE(AX_F32, 1, 1),
-                brain = TEST_SCALAR(AX_BF16);
+  const ax_type real = TEST_SCALAR(AX_F32), row = TEST_TYPE(AX_F32, columns), integer_type = TEST_SCALAR(AX_S32),
+                one = TEST_TYPE(AX_F32, 1, 1), brain = TEST_SCALAR(AX_BF16);
   const a_sum sums[] = {
       /* floats are added in the order of the steps, in a loop that does nothing else */
-      {plus, row, 1, 0}, {plus_before, row, 1, 0}, {minus, real, 1, 0}, {product, real, 1, 0}, {minus, one, 1, 0}, {plus_many, brain, 1, 0},
+      {plus, row, 1, 0},
+      {plus_before, row, 1, 0},
+      {minus, real, 1, 0},
+      {product, real, 1, 0},
+      {minus, one, 1, 0},
+      {plus_many, brain, 1, 0},
       /* others in any order */
-      {count, integer_type, 0, 0}, {count_down, integer_type, 0, 0}, {count_even, integer_type, 0, 0}, {whole_product, integer_type, 0, 0},
-      {all_bits, integer_type, 0, 0}, {odd_bits, integer_type, 0, 0}, {common_bits, integer_type, 0, 0}, {greatest, row, 0, 0}, {least, real, 0, 0},
+      {count, integer_type, 0, 0},
+      {count_down, integer_type, 0, 0},
+      {count_even, integer_type, 0, 0},
+      {whole_product, integer_type, 0, 0},
+      {all_bits, integer_type, 0, 0},
+      {odd_bits, integer_type, 0, 0},
+      {common_bits, integer_type, 0, 0},
+      {greatest, row, 0, 0},
+      {least, real, 0, 0},
       /* floats that stay where a condition says so: -0 or 0 added to some would change them */
-      {plus_where, real, 1, 1}, {minus_unless, real, 1, 1},
+      {plus_where, real, 1, 1},
+      {minus_unless, real, 1, 1},
       /* a step is as fast by itself */
-      {root_of_short_sum, real, 1, 1}, {plus, TEST_TYPE(AX_F32, 32, columns), 1, 1},
+      {root_of_short_sum, real, 1, 1},
+      {plus, TEST_TYPE(AX_F32, 32, columns), 1, 1},
       /* no sums */
-      {faded, row, 1, 1}, {signs_by_turns, row, 1, 1}, {of_itself, row, 1, 1}, {while_small, real, 1, 1}, {doubled, real, 1, 1},
-      {greatest_where, real, 1, 1}, {turned, row, 1, 1}, {the_same, row, 1, 1}, {quotient, real, 1, 1},
+      {faded, row, 1, 1},
+      {signs_by_turns, row, 1, 1},
+      {of_itself, row, 1, 1},
+      {while_small, real, 1, 1},
+      {doubled, real, 1, 1},
+      {greatest_where, real, 1, 1},
+      {turned, row, 1, 1},
+      {the_same, row, 1, 1},
+      {quotient, real, 1, 1},
   };
   for (size_t k = 0; k < AX_COUNT(sums); k++) expect_sum(&sums[k]);
 }
@@ -293,14 +324,16 @@ typedef struct read_sum {
 
 static AX_BODY_OF(read_on_the_way, const read_sum, r) {
   ax_value made[2];
-  const ax_value first = r->scalar ? at(in[1], integer(0)) : in[1], rows = r->scalar ? at(ax_transpose(in[0], AX_DIMS(1, 0)), integer(0)) : in[0];
+  const ax_value first = r->scalar ? at(in[1], integer(0)) : in[1],
+                 rows = r->scalar ? at(ax_transpose(in[0], AX_DIMS(1, 0)), integer(0)) : in[0];
   ax_scan(AX_FN(*r->body, 2, 2), 1, steps, r->reverse, AX_VALUES(first, rows), made);
   out[0] = ax_concatenate(AX_VALUES(made[1], ax_expand_dims(made[0], 0)), 0);
 }
 static AX_BODY_OF(several, const bool, reverse) {
   ax_value made[3];
   ax_scan(AX_FN(first_and_second, 3, 3), 2, steps, *reverse, AX_VALUES(in[1], in[1], in[0]), made);
-  out[0] = ax_concatenate(AX_VALUES(made[2], ax_reshape(made[0], AX_DIMS(1, columns)), ax_reshape(made[1], AX_DIMS(1, columns))), 0);
+  out[0] =
+      ax_concatenate(AX_VALUES(made[2], ax_reshape(made[0], AX_DIMS(1, columns)), ax_reshape(made[1], AX_DIMS(1, columns))), 0);
 }
 
 static void sums_beside_others(void **state) {
@@ -308,12 +341,44 @@ static void sums_beside_others(void **state) {
   const ax_type in[] = {TEST_TYPE(AX_F32, steps, columns), TEST_TYPE(AX_F32, columns)};
   const ax_type numbers[] = {TEST_TYPE(AX_F32, steps, columns), TEST_SCALAR(AX_S32)};
   const row_loop few = {count, 0, 4, NULL}, enough = {count, 0, 8, NULL};
-  expect_loops(AX_CLOSURE(over_rows, 2, 1, (void *)&few), numbers, 2, 1); /* takes less than the operations that would be made of it */
+  expect_loops(AX_CLOSURE(over_rows, 2, 1, (void *)&few), numbers, 2,
+               1); /* takes less than the operations that would be made of it */
   expect_loops(AX_CLOSURE(over_rows, 2, 1, (void *)&enough), numbers, 2, 0);
   const ax_function bodies[] = {before, after, half_after};
   for (size_t k = 0; k < 4 * AX_COUNT(bodies); k++)
     expect_loops(AX_CLOSURE(read_on_the_way, 2, 1, &((read_sum){bodies[k / 4], k % 2 == 1, k % 4 > 1})), in, 2, 1);
   for (int reverse = 0; reverse < 2; reverse++) expect_loops(AX_CLOSURE(several, 2, 1, &(bool){reverse}), in, 2, 1);
+}
+
+/* What the sums of a loop hold for all steps is bounded, together. */
+enum { many_steps = 1 << 18 };
+
+static AX_BODY_OF(roots_of_numbers, const uint32_t, sums) {
+  for (uint32_t k = 0; k < *sums; k++)
+    out[k] = ax_add(in[k + 1], ax_sqrt(times(ax_convert_element_type(in[0], AX_F32), k + 1)));
+}
+static AX_BODY_OF(long_loop, const uint32_t, sums) {
+  ax_value all[8];
+  for (uint32_t k = 0; k < *sums; k++) all[k] = in[0];
+  ax_fori_loop(integer(0), integer(many_steps), AX_CLOSURE(roots_of_numbers, *sums + 1, *sums, (void *)(uintptr_t)sums), all, all);
+  out[0] = all[0];
+  for (uint32_t k = 1; k < *sums; k++) out[0] = ax_add(out[0], all[k]);
+}
+
+static void shares_are_bounded(void **state) {
+  (void)state;
+  const ax_type in = TEST_SCALAR(AX_F32);
+  for (uint32_t sums = 2; sums <= 8; sums += 6) {
+    ax_program *program = test_trace(long_loop, &sums, &in, 1, 1);
+    ax_plan *plan;
+    uint32_t busy = 0;
+    TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
+    TEST_OK(ax_plan_optimise(plan, "maps", NULL));
+    look_into_loops(&plan->block, false, &busy);
+    assert_int_equal(busy, sums == 2 ? 0 : sums);
+    ax_plan_destroy(plan);
+    ax_program_release(program);
+  }
 }
 
 /* Long ones are cut for threads, whole or not. */
@@ -329,8 +394,9 @@ static void long_sums(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_their_own), cmocka_unit_test(rows_of_others),
-                                     cmocka_unit_test(scans), cmocka_unit_test(sums_of_steps),
-                                     cmocka_unit_test(sums_beside_others), cmocka_unit_test(long_sums)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_of_their_own), cmocka_unit_test(rows_of_others),     cmocka_unit_test(scans),
+      cmocka_unit_test(sums_of_steps),     cmocka_unit_test(sums_beside_others),
+      cmocka_unit_test(shares_are_bounded), cmocka_unit_test(long_sums)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,9 @@
 
 /* --- Finding --- */
 
-static uint32_t allocation_of(const ax_plan *plan, const ax_bound *k, uint32_t slot) { return plan->buffers[k->buffers[slot]].allocation; }
+static uint32_t allocation_of(const ax_plan *plan, const ax_bound *k, uint32_t slot) {
+  return plan->buffers[k->buffers[slot]].allocation;
+}
 
 /* Whether the slot is all of its allocation, as it is. */
 static bool is_all(const ax_plan *plan, const ax_bound *k, uint32_t slot) {
@@ -48,8 +50,8 @@ static ax_ex find_load(const ax_plan *plan, const ax_block *body, uint32_t alloc
 /* The node loads the element of all of the allocation that the step of the kernel is at. */
 static bool loads_own(const ax_plan *plan, const ax_bound *k, ax_ex node, uint32_t allocation) {
   const ax_expr *e = &k->kernel->exprs[node];
-  return e->op == AX_LEAF_LOAD && allocation_of(plan, k, e->slot) == allocation && is_all(plan, k, e->slot) && e->arg[0] == AX_NONE &&
-         k->kernel->slots[e->slot].rank == k->kernel->rank && ax_at_is_identity(e->at, k->kernel->rank);
+  return e->op == AX_LEAF_LOAD && allocation_of(plan, k, e->slot) == allocation && is_all(plan, k, e->slot) &&
+         e->arg[0] == AX_NONE && k->kernel->slots[e->slot].rank == k->kernel->rank && ax_at_is_identity(e->at, k->kernel->rank);
 }
 
 static uint32_t uses_of(const ax_loop_kernel *kernel, ax_ex node) {
@@ -70,13 +72,18 @@ static bool is_join(ax_scalar op, ax_dtype dtype, bool *any_order) {
   switch (op) {
     case AX_SCALAR_ADD:
     case AX_SCALAR_SUB:
-    case AX_SCALAR_MUL: return true;
+    case AX_SCALAR_MUL:
+      return true;
     case AX_SCALAR_AND:
     case AX_SCALAR_OR:
-    case AX_SCALAR_XOR: return exact;
+    case AX_SCALAR_XOR:
+      return exact;
     case AX_SCALAR_MAX:
-    case AX_SCALAR_MIN: *any_order = true; return true;
-    default: return false;
+    case AX_SCALAR_MIN:
+      *any_order = true;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -92,8 +99,8 @@ static bool joins(const ax_loop_kernel *kernel, ax_ex node, ax_ex load, ax_step_
   return true;
 }
 
-/* Likewise, or keeps what there was where a condition says so; not of floats, of which no addition changes nothing: not of subnormals, nor of all
-   NaNs. Nothing else may use the load, nor what the store stores. */
+/* Likewise, or keeps what there was where a condition says so; not of floats, of which no addition changes nothing: not of
+   subnormals, nor of all NaNs. Nothing else may use the load, nor what the store stores. */
 static bool only_joins(const ax_loop_kernel *kernel, ax_ex node, ax_ex load, ax_step_sum *out) {
   const ax_expr *e = &kernel->exprs[node];
   out->where = AX_NONE;
@@ -125,16 +132,20 @@ bool ax_step_sum_find(const ax_plan *plan, const ax_block *body, uint32_t alloca
   const ax_expr *stored = &k->kernel->exprs[k->kernel->stores[out->store].expr];
   if (stored->op == AX_LEAF_LOAD && out->op > at) { /* through a temporary */
     const uint32_t temporary = allocation_of(plan, k, stored->slot);
-    if (reads[temporary] != 1 || writes[temporary] != 1 || !loads_own(plan, k, k->kernel->stores[out->store].expr, temporary)) return false;
+    if (reads[temporary] != 1 || writes[temporary] != 1 || !loads_own(plan, k, k->kernel->stores[out->store].expr, temporary))
+      return false;
     out->through = temporary, out->copy = out->op, out->copy_store = out->store;
     if (!find_store(plan, body, temporary, &out->op, &out->store)) return false;
     k = &body->ops[out->op].kernel;
   }
-  if (out->op != at || !loads_own(plan, k, load, allocation) || !only_joins(k->kernel, k->kernel->stores[out->store].expr, load, out)) return false;
+  if (out->op != at || !loads_own(plan, k, load, allocation) ||
+      !only_joins(k->kernel, k->kernel->stores[out->store].expr, load, out))
+    return false;
   const ax_expr *share = &k->kernel->exprs[out->share];
   const uint32_t maker = share->op == AX_LEAF_LOAD ? allocation_of(plan, k, share->slot) : AX_NONE;
-  out->made_before = maker != AX_NONE && out->where == AX_NONE && reads[maker] == 1 && writes[maker] == 1 && plan->buffers[maker].kind == AX_BUFFER_TEMP &&
-                     loads_own(plan, k, out->share, maker) && is_made(plan, body, maker);
+  out->made_before = maker != AX_NONE && out->where == AX_NONE && reads[maker] == 1 && writes[maker] == 1 &&
+                     plan->buffers[maker].kind == AX_BUFFER_TEMP && loads_own(plan, k, out->share, maker) &&
+                     is_made(plan, body, maker);
   if (out->made_before) out->through = maker;
   return true;
 }
@@ -150,9 +161,9 @@ static uint32_t computed_by(const ax_loop_kernel *kernel, bool *slowly) {
   return computed;
 }
 
-typedef struct step { /* of the body */
-  double time;        /* nanoseconds */
-  uint32_t computed;  /* operations on an element */
+typedef struct step {    /* of the body */
+  double time;           /* nanoseconds */
+  uint32_t computed;     /* operations on an element */
   bool reduces, columns; /* it reduces; across rows, so that results fill vectors */
   int64_t results;       /* the most that one of its reductions has */
 } step;
@@ -184,11 +195,13 @@ static step look_at(const ax_block *body) {
 }
 
 /* A step fills vectors by itself: of the sum's elements all of some vectors, and more than one. */
-static bool fills_vectors(int64_t bytes) { return bytes > AX_LINE_BYTES && (bytes % AX_LINE_BYTES == 0 || bytes > 4 * AX_LINE_BYTES); }
+static bool fills_vectors(int64_t bytes) {
+  return bytes > AX_LINE_BYTES && (bytes % AX_LINE_BYTES == 0 || bytes > 4 * AX_LINE_BYTES);
+}
 
-/* Short steps in short loops take less than the operations that would be made of them. Where a step reduces, its own loops have vectors:
-   only several reductions for few results, or many operations on an element, are better done for all steps at once; and what is long enough
-   for threads. (Zen 4; an addition takes a nanosecond, in which three operations are done.) */
+/* Short steps in short loops take less than the operations that would be made of them. Where a step reduces, its own loops have
+   vectors: only several reductions for few results, or many operations on an element, are better done for all steps at once;
+   and what is long enough for threads. (Zen 4; an addition takes a nanosecond, in which three operations are done.) */
 bool ax_step_sum_is_worth(const ax_plan *plan, const ax_block *body, int64_t trips, uint32_t allocation, const ax_step_sum *sum) {
   enum { few_trips = 8, more_trips = 32, many = 12, many_in_all = 64, few_elems = 16, some = 4 };
   const double very_long = 1000, long_row = 200, long_step = 30;
@@ -220,7 +233,8 @@ ax_status ax_step_sum_share(ax_arena *arena, ax_bound *kernel, const ax_step_sum
   if (made == NULL) return ax_out_of_memory(sizeof *made);
   const ax_ex share = selected_share(made, sum);
   for (uint32_t s = 0; s < from->store_count; s++)
-    ax_kernel_store(made, from->stores[s].slot, from->stores[s].at, s == sum->store ? share : from->stores[s].expr, from->stores[s].reduce);
+    ax_kernel_store(made, from->stores[s].slot, from->stores[s].at, s == sum->store ? share : from->stores[s].expr,
+                    from->stores[s].reduce);
   kernel->kernel = made;
   return made->failed ? ax_out_of_memory(0) : AX_OK;
 }
@@ -252,7 +266,8 @@ static ax_status add_up(ax_plan *plan, ax_scalar reduce, uint32_t shares, uint32
   dims[to.rank] = from.dims[0];
   AX_TRY(begin(plan, k, to.rank + 1, 1, dims, 2));
   ax_at_identity(at + 1, to.rank);
-  const uint32_t in = ax_kernel_slot(k->kernel, from.dtype, from.rank, from.dims), out = ax_kernel_slot(k->kernel, to.dtype, to.rank, to.dims);
+  const uint32_t in = ax_kernel_slot(k->kernel, from.dtype, from.rank, from.dims),
+                 out = ax_kernel_slot(k->kernel, to.dtype, to.rank, to.dims);
   k->buffers[in] = shares, k->buffers[out] = total;
   const ax_ex share = ax_kernel_load(k->kernel, in, at);
   ax_kernel_store(k->kernel, out, at + 1, share, reduce);
@@ -265,15 +280,16 @@ static ax_status join_with(ax_plan *plan, ax_scalar join, uint32_t total, uint32
   ax_position at[AX_MAX_RANK];
   AX_TRY(begin(plan, k, type.rank, 0, type.dims, 2));
   ax_at_identity(at, type.rank);
-  const uint32_t was = ax_kernel_slot(k->kernel, type.dtype, type.rank, type.dims), more = ax_kernel_slot(k->kernel, type.dtype, type.rank, type.dims);
+  const uint32_t was = ax_kernel_slot(k->kernel, type.dtype, type.rank, type.dims),
+                 more = ax_kernel_slot(k->kernel, type.dtype, type.rank, type.dims);
   k->buffers[was] = sum, k->buffers[more] = total;
   const ax_ex before = ax_kernel_load(k->kernel, was, at), all = ax_kernel_load(k->kernel, more, at);
   ax_kernel_store(k->kernel, was, at, ax_kernel_op(k->kernel, join, type.dtype, before, all, AX_NONE), AX_SCALAR_NONE);
   return k->kernel->failed ? ax_out_of_memory(0) : AX_OK;
 }
 
-/* Into how many blocks a long sum of numbers is cut, of which threads have each some: 1, unless they are of one length, so that the shares
-   are computed where they are added up. */
+/* Into how many blocks a long sum of numbers is cut, of which threads have each some: 1, unless they are of one length, so that
+   the shares are computed where they are added up. */
 static int64_t blocks_of(const ax_loop_kernel *adds) {
   enum { long_sum = 1 << 15, most_blocks = 64, least_blocks = 4 };
   if (adds->rank != 1 || adds->dims[0] < long_sum) return 1;
@@ -297,7 +313,8 @@ ax_status ax_step_sum_reduce(ax_plan *plan, const ax_step_sum *sum, const ax_op 
   return join_with(plan, sum->join, total, there, &out[(*count)++].kernel);
 }
 
-ax_status ax_step_sum_step(ax_plan *plan, const ax_step_sum *sum, uint32_t allocation, uint32_t shares, uint32_t loop, ax_bound *out) {
+ax_status ax_step_sum_step(ax_plan *plan, const ax_step_sum *sum, uint32_t allocation, uint32_t shares, uint32_t loop,
+                           ax_bound *out) {
   uint32_t there, share;
   AX_TRY(add_view(plan, allocation, false, &there));
   ax_buffer view = plan->buffers[there];

@@ -160,7 +160,8 @@ static void test_builtins(void **state) {
     ax_cluster_release(made);
     TEST_OK(ax_cluster_parse(text, name, &made));
     ax_cluster_release(made);
-    const bool is_published = count >= 3 && strcmp(name, "cpu") != 0; /* a maker's figures, not round ones or those of this machine */
+    const bool is_published =
+        count >= 3 && strcmp(name, "cpu") != 0; /* a maker's figures, not round ones or those of this machine */
     assert_int_equal(strstr(text, "https://") != NULL, is_published);
   }
   assert_int_equal(count, 13);
