@@ -29,10 +29,8 @@ static bool goes_well(const walk *w, const ax_program *program, place *at);
 
 /* The branch that is taken. False: it may read what was not stored, or there is no memory. */
 static bool branch_goes_well(const walk *w, const ax_program *program, const ax_eqn *eqn, const place *at) {
-  const ax_interval index = ax_ranges_of(w->ranges, program, eqn->in[0]);
-  const uint32_t count = ax_region_link_programs(eqn);
-  if (index.low != index.high) return false;
-  const uint32_t which = index.low < 0 ? 0 : index.low >= count ? count - 1 : (uint32_t)index.low;
+  const uint32_t which = ax_ranges_branch(w->ranges, program, eqn);
+  if (which == AX_NONE) return false;
   const ax_program *taken = ax_eqn_program(eqn, which);
   place *inside = ax_alloc(((size_t)taken->value_count + 1) * sizeof inside[0]);
   if (inside == NULL) return false;

@@ -28,8 +28,7 @@ static bool find(ax_ranges *ranges, const ax_program *body) {
   return status == AX_OK;
 }
 
-/* The last dimension that is gone over; AX_NONE. */
-static uint32_t inner_of(const ax_discharged *k) {
+uint32_t ax_discharge_inner(const ax_discharged *k) {
   for (uint32_t d = k->params->grid.count; d-- > 0;)
     if (ax_is_gone_over(k, d) && k->params->grid.v[d] > 1) return d;
   return AX_NONE;
@@ -149,7 +148,7 @@ void ax_discharge_apart(ax_discharged *k, int64_t points) {
   const ax_program *body = k->params->bodies.v[k->body];
   k->inner = AX_NONE;
   if (ax_discharge_sums(k, points) || ax_failed()) return;
-  k->inner = k->apart && points > 1 && body->eqn_count <= most_written ? inner_of(k) : AX_NONE;
+  k->inner = k->apart && points > 1 && body->eqn_count <= most_written ? ax_discharge_inner(k) : AX_NONE;
   const int64_t size = k->inner != AX_NONE ? k->params->grid.v[k->inner] : 1;
   if (k->inner == AX_NONE || !(decides(k, body, 0) || decides(k, body, size - 1))) {
     k->inner = AX_NONE;

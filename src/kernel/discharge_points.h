@@ -64,8 +64,10 @@ ax_value ax_discharge_widened(ax_discharged *k, ax_value x, const int64_t *dims)
 /* So many points: those of a group each by itself where they are few, or the first and the last one, if that saves branches; otherwise in a
    loop. (discharge_apart.c) */
 void ax_discharge_apart(ax_discharged *k, int64_t points);
+/* The last dimension that is gone over, of more than one number; AX_NONE. */
+uint32_t ax_discharge_inner(const ax_discharged *k);
 
-/* Likewise, in one loop without a branch, if the points only add to blocks that they have in common. False: they do not, and
+/* As ax_discharge_apart, in one loop without a branch, if the points only add to blocks that they have in common. False: they do not, and
    nothing is bound. (discharge_sums.c) */
 bool ax_discharge_sums(ax_discharged *k, int64_t points);
 

@@ -187,14 +187,6 @@ static void take_results(const ax_discharge_args *a, const ax_carried *carried, 
   if (!ax_failed()) put_contents(a->d, carried, made + first);
 }
 
-/* The one branch that is ever taken here; AX_NONE: that is not known. */
-static uint32_t only_branch(const ax_discharge_args *a, uint32_t branches) {
-  if (a->d->ranges == NULL) return AX_NONE;
-  const ax_interval index = ax_ranges_of(a->d->ranges, a->program, a->eqn->in[0]);
-  if (index.low != index.high) return AX_NONE;
-  return index.low < 0 ? 0 : index.low >= branches ? branches - 1 : (uint32_t)index.low;
-}
-
 /* It only moves: numbers are computed, and copies started and awaited at views that they choose. */
 static bool only_moves(const ax_program *program) {
   for (uint32_t e = 0; e < program->eqn_count; e++) {
@@ -225,7 +217,8 @@ static bool guarded(const ax_discharge_args *a, uint32_t branches) {
 
 /* One of the programs, which the first operand chooses. */
 static void branches(const ax_discharge_args *a) {
-  const uint32_t branches = ax_region_link_programs(a->eqn), outs = a->eqn->out_count, only = only_branch(a, branches);
+  const uint32_t branches = ax_region_link_programs(a->eqn), outs = a->eqn->out_count,
+                 only = a->d->ranges != NULL ? ax_ranges_branch(a->d->ranges, a->program, a->eqn) : AX_NONE;
   if (only != AX_NONE) {
     ax_discharge_body(a, ax_eqn_program(a->eqn, only), a->in + 1);
     return;

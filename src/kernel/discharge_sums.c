@@ -29,17 +29,14 @@ static uint32_t find_branch(const ax_program *body) {
 
 /* The program that the branch takes at all points with such numbers; AX_NONE: not the same at all of them. */
 static uint32_t taken(const ax_program *body, uint32_t branch, ax_ranges *ranges) {
-  const ax_eqn *eqn = &body->eqns[branch];
-  const uint32_t count = ax_region_link_programs(eqn);
-  ax_interval index = {0, -1};
+  uint32_t which = AX_NONE;
   const ax_status status = ax_ranges_find(ranges, body, false, NULL);
   if (status == AX_OK)
-    index = ax_ranges_of(ranges, body, eqn->in[0]);
+    which = ax_ranges_branch(ranges, body, &body->eqns[branch]);
   else
     ax_fail(status);
   ax_ranges_deinit(ranges);
-  if (index.low != index.high) return AX_NONE;
-  return index.low < 0 ? 0 : index.low >= count ? count - 1 : (uint32_t)index.low;
+  return which;
 }
 
 static bool is_gone_over(const ax_discharged *k, uint32_t d) { return ax_is_gone_over(k, d) && k->params->grid.v[d] > 1; }
@@ -224,9 +221,7 @@ static void put_all(ax_discharged *k) {
 
 /* The branch goes as it does behind the first point. */
 static void add(ax_discharged *k, int64_t points) {
-  uint32_t last = k->params->grid.count;
-  do last--;
-  while (!is_gone_over(k, last));
+  const uint32_t last = ax_discharge_inner(k);
   ax_ranges behind = points_where(k, last, 1, k->params->grid.v[last] - 1);
   const ax_status status = ax_ranges_find(&behind, body_of(k), false, NULL);
   if (status != AX_OK) ax_fail(status);

@@ -178,6 +178,13 @@ ax_interval ax_ranges_of(ax_ranges *r, const ax_program *program, uint32_t value
   return v != NULL ? v->at[value] : any(&program->types[value]);
 }
 
+uint32_t ax_ranges_branch(ax_ranges *r, const ax_program *program, const ax_eqn *eqn) {
+  const ax_interval index = ax_ranges_of(r, program, eqn->in[0]);
+  const uint32_t branches = ax_region_link_programs(eqn);
+  if (index.low != index.high) return AX_NONE;
+  return index.low < 0 ? 0 : index.low >= branches ? branches - 1 : (uint32_t)index.low;
+}
+
 bool ax_ranges_is_late(ax_ranges *r, const ax_program *program, uint32_t e) {
   const visited *v = visited_of(r, program);
   return v == NULL || v->late[e];

@@ -20,6 +20,8 @@ void ax_ranges_init(ax_ranges *ranges, const ax_dims *grid);
 AX_MUST_USE ax_status ax_ranges_find(ax_ranges *ranges, const ax_program *program, bool map, ax_interval *out);
 /* A value of such a program, wherever it is called. */
 ax_interval ax_ranges_of(ax_ranges *ranges, const ax_program *program, uint32_t value);
+/* The one program of a branch (AX_RUNS_ONE) that is ever taken; AX_NONE: that is not known. */
+uint32_t ax_ranges_branch(ax_ranges *ranges, const ax_program *program, const ax_eqn *eqn);
 /* Whether equation e of such a program makes a view that may leave what it is a view of. */
 bool ax_ranges_is_late(ax_ranges *ranges, const ax_program *program, uint32_t e);
 void ax_ranges_deinit(ax_ranges *ranges);

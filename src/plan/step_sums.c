@@ -18,15 +18,20 @@ static bool is_all(const ax_plan *plan, const ax_bound *k, uint32_t slot) {
   return ax_is_whole(plan, k->buffers[slot]) && b->loop == AX_NONE && b->type.dtype == plan->buffers[b->allocation].type.dtype;
 }
 
-/* The one store to the allocation, which makes all of it element by element. */
-static bool find_store(const ax_plan *plan, const ax_block *body, uint32_t allocation, uint32_t *op, uint32_t *store) {
+/* The body's one store to the allocation. */
+static bool find_one_store(const ax_plan *plan, const ax_block *body, uint32_t allocation, uint32_t *op, uint32_t *store) {
   uint32_t found = 0;
   for (uint32_t i = 0; i < body->count; i++) {
     const ax_bound *k = &body->ops[i].kernel;
     for (uint32_t s = 0; s < k->kernel->store_count; s++)
       if (allocation_of(plan, k, k->kernel->stores[s].slot) == allocation) *op = i, *store = s, found++;
   }
-  if (found != 1) return false;
+  return found == 1;
+}
+
+/* Likewise, and it makes all of it element by element. */
+static bool find_store(const ax_plan *plan, const ax_block *body, uint32_t allocation, uint32_t *op, uint32_t *store) {
+  if (!find_one_store(plan, body, allocation, op, store)) return false;
   const ax_bound *k = &body->ops[*op].kernel;
   const ax_store *one = &k->kernel->stores[*store];
   return k->kernel->reduce_rank == 0 && k->kernel->rank == k->kernel->slots[one->slot].rank && is_all(plan, k, one->slot) &&
@@ -112,19 +117,9 @@ static bool only_joins(const ax_loop_kernel *kernel, ax_ex node, ax_ex load, ax_
          joins(kernel, joined, load, out) && out->reduce == AX_SCALAR_ADD;
 }
 
-/* An operation of the body stores to the allocation. */
-static bool is_made(const ax_plan *plan, const ax_block *body, uint32_t allocation) {
-  for (uint32_t i = 0; i < body->count; i++) {
-    const ax_bound *k = &body->ops[i].kernel;
-    for (uint32_t s = 0; s < k->kernel->store_count; s++)
-      if (allocation_of(plan, k, k->kernel->stores[s].slot) == allocation) return true;
-  }
-  return false;
-}
-
 bool ax_step_sum_find(const ax_plan *plan, const ax_block *body, uint32_t allocation, const uint32_t *reads, const uint32_t *writes,
                       ax_step_sum *out) {
-  uint32_t at;
+  uint32_t at, maker_op, maker_store;
   *out = (ax_step_sum){.through = allocation, .copy = AX_NONE, .copy_store = AX_NONE};
   const ax_ex load = find_load(plan, body, allocation, &at);
   if (load == AX_NONE || !find_store(plan, body, allocation, &out->op, &out->store)) return false;
@@ -145,11 +140,12 @@ bool ax_step_sum_find(const ax_plan *plan, const ax_block *body, uint32_t alloca
   const uint32_t maker = share->op == AX_LEAF_LOAD ? allocation_of(plan, k, share->slot) : AX_NONE;
   out->made_before = maker != AX_NONE && out->where == AX_NONE && reads[maker] == 1 && writes[maker] == 1 &&
                      plan->buffers[maker].kind == AX_BUFFER_TEMP && loads_own(plan, k, out->share, maker) &&
-                     is_made(plan, body, maker);
+                     find_one_store(plan, body, maker, &maker_op, &maker_store);
   if (out->made_before) out->through = maker;
   return true;
 }
 
+/* How many operations it does on an element. *slowly: one of them takes longer than others. */
 static uint32_t computed_by(const ax_loop_kernel *kernel, bool *slowly) {
   enum { rounds = 20 }; /* of threefry, each of some operations */
   uint32_t computed = 0;
