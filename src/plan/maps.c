@@ -158,12 +158,6 @@ static bool counts_steps(mapper *m, touched *t) {
   return false;
 }
 
-/* All of a dense array, under whatever dimensions. */
-static bool is_all(const mapper *m, uint32_t buffer) {
-  return ax_is_whole(m->plan, buffer) &&
-         buffer_of(m, buffer)->type.dtype == buffer_of(m, buffer_of(m, buffer)->allocation)->type.dtype;
-}
-
 /* The store makes every element of its array, once, in the order of the kernel's dimensions; a reduction may. */
 static bool fills(const ax_loop_kernel *kernel, const ax_store *store) {
   const ax_slot *array = &kernel->slots[store->slot];
@@ -196,7 +190,7 @@ static bool is_temporary(const mapper *m, const touched *t) {
   for (uint32_t i = 0; i < m->loop->loop.body.count; i++) {
     const ax_bound *k = &m->loop->loop.body.ops[i].kernel;
     for (uint32_t slot = 0; slot < k->kernel->slot_count; slot++)
-      if (buffer_of(m, k->buffers[slot])->allocation == t->allocation && !is_all(m, k->buffers[slot])) return false;
+      if (buffer_of(m, k->buffers[slot])->allocation == t->allocation && !ax_is_all(m->plan, k->buffers[slot])) return false;
   }
   return is_filled_first(m, t->allocation);
 }
@@ -276,7 +270,9 @@ static bool counted_before(const mapper *m, const ax_buffer *view, ax_step_slot 
   if (m->writes[view->allocation] != 1 || view->type.rank != 0 || view->type.dtype != buffer_of(m, view->allocation)->type.dtype) return false;
   const ax_bound *kernel;
   const ax_store *store = stored_before(m, view->allocation, &kernel);
-  if (store == NULL || kernel->kernel->rank != 1 || !is_all(m, kernel->buffers[store->slot]) || !fills(kernel->kernel, store)) return false;
+  if (store == NULL || kernel->kernel->rank != 1 || !ax_is_all(m->plan, kernel->buffers[store->slot]) ||
+      !fills(kernel->kernel, store))
+    return false;
   if (!ax_affine_node(kernel->kernel, store->expr, &number)) return false;
   *out = (ax_step_slot){.use = AX_STEP_NUMBER, .first = number.offset + number.coef[0] * from, .each = number.coef[0] * each};
   return true;

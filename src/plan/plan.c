@@ -89,6 +89,11 @@ bool ax_is_whole(const ax_plan *plan, uint32_t buffer) {
   return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(&plan->buffers[b->allocation]);
 }
 
+bool ax_is_all(const ax_plan *plan, uint32_t buffer) {
+  const ax_buffer *b = &plan->buffers[buffer];
+  return ax_is_whole(plan, buffer) && b->type.dtype == plan->buffers[b->allocation].type.dtype;
+}
+
 bool ax_is_passed_on(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, uint32_t buffer) {
   const uint32_t allocation = plan->buffers[buffer].allocation;
   return plan->buffers[allocation].kind == AX_BUFFER_TEMP && reads[allocation] == 1 && writes[allocation] == 1 &&

@@ -275,6 +275,8 @@ void ax_plan_text(ax_text *text, const ax_plan *plan);
 void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes);
 /* Whether the buffer is all of its allocation's memory, perhaps under other dimensions or as another dtype. */
 bool ax_is_whole(const ax_plan *plan, uint32_t buffer);
+/* Likewise, with its own dtype. */
+bool ax_is_all(const ax_plan *plan, uint32_t buffer);
 /* Whether the buffer is all of a temporary allocation that one operation writes and one reads, by these counts. */
 bool ax_is_passed_on(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, uint32_t buffer);
 /* Drops the operations that are AX_OP_NONE. */

@@ -12,12 +12,6 @@ static uint32_t allocation_of(const ax_plan *plan, const ax_bound *k, uint32_t s
   return plan->buffers[k->buffers[slot]].allocation;
 }
 
-/* Whether the slot is all of its allocation, as it is. */
-static bool is_all(const ax_plan *plan, const ax_bound *k, uint32_t slot) {
-  const ax_buffer *b = &plan->buffers[k->buffers[slot]];
-  return ax_is_whole(plan, k->buffers[slot]) && b->loop == AX_NONE && b->type.dtype == plan->buffers[b->allocation].type.dtype;
-}
-
 /* The body's one store to the allocation. */
 static bool find_one_store(const ax_plan *plan, const ax_block *body, uint32_t allocation, uint32_t *op, uint32_t *store) {
   uint32_t found = 0;
@@ -34,8 +28,9 @@ static bool find_store(const ax_plan *plan, const ax_block *body, uint32_t alloc
   if (!find_one_store(plan, body, allocation, op, store)) return false;
   const ax_bound *k = &body->ops[*op].kernel;
   const ax_store *one = &k->kernel->stores[*store];
-  return k->kernel->reduce_rank == 0 && k->kernel->rank == k->kernel->slots[one->slot].rank && is_all(plan, k, one->slot) &&
-         ax_kernel_covers(k->kernel, one->slot, one->at) && ax_at_is_identity(one->at, k->kernel->rank);
+  return k->kernel->reduce_rank == 0 && k->kernel->rank == k->kernel->slots[one->slot].rank &&
+         ax_is_all(plan, k->buffers[one->slot]) && ax_kernel_covers(k->kernel, one->slot, one->at) &&
+         ax_at_is_identity(one->at, k->kernel->rank);
 }
 
 /* The one node in the body that loads of the allocation; AX_NONE: none, or several. */
@@ -55,7 +50,7 @@ static ax_ex find_load(const ax_plan *plan, const ax_block *body, uint32_t alloc
 /* The node loads the element of all of the allocation that the step of the kernel is at. */
 static bool loads_own(const ax_plan *plan, const ax_bound *k, ax_ex node, uint32_t allocation) {
   const ax_expr *e = &k->kernel->exprs[node];
-  return e->op == AX_LEAF_LOAD && allocation_of(plan, k, e->slot) == allocation && is_all(plan, k, e->slot) &&
+  return e->op == AX_LEAF_LOAD && allocation_of(plan, k, e->slot) == allocation && ax_is_all(plan, k->buffers[e->slot]) &&
          e->arg[0] == AX_NONE && k->kernel->slots[e->slot].rank == k->kernel->rank && ax_at_is_identity(e->at, k->kernel->rank);
 }
 
@@ -127,7 +122,8 @@ bool ax_step_sum_find(const ax_plan *plan, const ax_block *body, uint32_t alloca
   const ax_expr *stored = &k->kernel->exprs[k->kernel->stores[out->store].expr];
   if (stored->op == AX_LEAF_LOAD && out->op > at) { /* through a temporary */
     const uint32_t temporary = allocation_of(plan, k, stored->slot);
-    if (reads[temporary] != 1 || writes[temporary] != 1 || !loads_own(plan, k, k->kernel->stores[out->store].expr, temporary))
+    if (!ax_is_passed_on(plan, reads, writes, k->buffers[stored->slot]) ||
+        !loads_own(plan, k, k->kernel->stores[out->store].expr, temporary))
       return false;
     out->through = temporary, out->copy = out->op, out->copy_store = out->store;
     if (!find_store(plan, body, temporary, &out->op, &out->store)) return false;
@@ -138,9 +134,8 @@ bool ax_step_sum_find(const ax_plan *plan, const ax_block *body, uint32_t alloca
     return false;
   const ax_expr *share = &k->kernel->exprs[out->share];
   const uint32_t maker = share->op == AX_LEAF_LOAD ? allocation_of(plan, k, share->slot) : AX_NONE;
-  out->made_before = maker != AX_NONE && out->where == AX_NONE && reads[maker] == 1 && writes[maker] == 1 &&
-                     plan->buffers[maker].kind == AX_BUFFER_TEMP && loads_own(plan, k, out->share, maker) &&
-                     find_one_store(plan, body, maker, &maker_op, &maker_store);
+  out->made_before = maker != AX_NONE && out->where == AX_NONE && ax_is_passed_on(plan, reads, writes, k->buffers[share->slot]) &&
+                     loads_own(plan, k, out->share, maker) && find_one_store(plan, body, maker, &maker_op, &maker_store);
   if (out->made_before) out->through = maker;
   return true;
 }
