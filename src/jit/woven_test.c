@@ -1,4 +1,4 @@
-/* Stores that fill memory together (woven.c): columns of rows of two to four elements come out as they are, in whichever order they are
+/* Stores that fill memory together (woven.c): columns of rows of two to sixteen elements come out as they are, in whichever order they are
    stored, in whole and in ranges; where a column is missing, what lies in its place stays. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "jit/jit.h"
 #include "jit/widths_test.h"
 
-enum { most_columns = 5 };
+enum { most_columns = 17 };
 
 typedef struct shape {
   int64_t rows;
@@ -84,7 +84,13 @@ static void shapes(void **unused) {
       {5, 2, 2, {0, 1}, 0, 1},             {1, 3, 3, {0, 1, 2}, 0, 1},       {777, 3, 2, {0, 2}, 0, 1},
       {1001, 4, 3, {1, 2, 3}, 5, 1},       {600, 5, 5, {0, 1, 2, 3, 4}, 0, 1}, {2048, 2, 1, {1}, 0, 1},
       {1500, 2, 2, {0, 1}, 0, 2},          {1501, 3, 3, {0, 1, 2}, 2, 3},    {9001, 4, 4, {0, 1, 2, 3}, 0, 4},
-      {9000, 4, 2, {0, 1}, 0, 2},
+      {9000, 4, 2, {0, 1}, 0, 2},          {1003, 8, 8, {7, 0, 1, 2, 3, 4, 5, 6}, 0, 1},
+      {501, 7, 7, {6, 5, 4, 3, 2, 1, 0}, 1, 1}, {500, 6, 6, {0, 1, 2, 3, 4, 5}, 0, 1},
+      {333, 12, 12, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 2, 1},
+      {257, 13, 13, {1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 0, 1},
+      {130, 16, 16, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, 0, 1},
+      {130, 17, 17, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 0, 1},
+      {400, 8, 7, {0, 1, 2, 3, 4, 5, 6}, 0, 1}, {3, 9, 9, {0, 1, 2, 3, 4, 5, 6, 7, 8}, 0, 1},
   };
   static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_S8, AX_S32, AX_BOOL, AX_U16, AX_U64};
   (void)unused;

@@ -119,7 +119,7 @@ static void costs(void **state) {
   };
   (void)state;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    const int64_t n = all[i].image, k = all[i].window, c = 8, o = 4;
+    const int64_t n = all[i].image, k = all[i].window, c = 16, o = 4;
     example x = {.strides = {1, 1},
                  .base = {all[i].base, all[i].base},
                  .low = {all[i].low, all[i].low},

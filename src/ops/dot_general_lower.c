@@ -322,12 +322,14 @@ static bool has_short_rows(const ax_type *matrix, const ax_dot_side *s) {
          ax_type_elems(matrix) >= many && ax_product_result(matrix->dtype, &made) && made == matrix->dtype;
 }
 
-/* A matrix of a few rows and columns, as the gate of a quantum computer is, times many columns; or many rows times it. Panels would be mostly
-   empty, and what a kernel is fused with would pass through memory. A matrix that begins with the dimension that is summed over is
-   one whose columns are rows: a GEMM takes it as it lies, and registers of a kernel would have to be turned. */
+/* A matrix of a few rows and columns, as the gate of a quantum computer is, times many columns; or many rows times it, as points are turned
+   (plan/unroll.c). Panels would be mostly empty, and what a kernel is fused with would pass through memory. A matrix that begins with the
+   dimension that is summed over is one whose columns are rows: a GEMM takes it as it lies, and registers of a kernel would have to be turned. */
 static bool is_few_by_few(const ax_dot_side *left, int64_t m, int64_t n, int64_t k) {
-  enum { few = 4 };
-  return k <= few && (m <= few || (n <= few && left->contract.count == 1 && left->contract.v[0] > 0));
+  enum { few = 4, short_row = 8, most_terms = 48, least_results = 1024 };
+  if (k <= few && m <= few) return true;
+  const bool by_rows = left->contract.count == 1 && left->contract.v[0] > 0;
+  return by_rows && ((k <= few && n <= few) || (k <= short_row && n <= short_row && k * n <= most_terms && m * n >= least_results));
 }
 
 /* Says whether a kernel is faster than a GEMM: for vectors, which are one long row, for many tiny matrices, and for one so tiny

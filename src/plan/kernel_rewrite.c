@@ -599,9 +599,9 @@ static bool reduces_by_steps(const ax_loop_kernel *kernel, const ax_store *store
   return store->reduce == AX_SCALAR_NONE || (wide && kernel->exprs[store->expr].dtype == dtype);
 }
 
-static bool unrolls(const ax_loop_kernel *kernel, int64_t most) {
-  const int64_t steps = ax_dims_elems(kernel->rank, kernel->dims);
-  bool can = !kernel->running && !kernel->failed && steps > 0 && steps <= most && kernel->slot_count <= AX_MOST_SLOTS &&
+static bool unrolls(const ax_loop_kernel *kernel, uint32_t kept, int64_t most) {
+  const int64_t steps = ax_dims_elems(kernel->rank - kept, kernel->dims + kept);
+  bool can = kept + kernel->reduce_rank <= kernel->rank && !kernel->running && !kernel->failed && steps > 0 && steps <= most && kernel->slot_count <= AX_MOST_SLOTS &&
              steps * kernel->store_count <= AX_MOST_EXPRS && kernel->rank <= AX_MAX_RANK;
   for (uint32_t i = 0; can && i < kernel->store_count; i++) can = reduces_by_steps(kernel, &kernel->stores[i]);
   for (ax_ex node = 0; can && node < kernel->expr_count; node++) {
@@ -631,8 +631,8 @@ static void unroll_stores(copier *c, ax_ex *sums, bool first, bool last) {
   }
 }
 
-static bool next_step(const ax_loop_kernel *kernel, ax_position *at) {
-  for (uint32_t d = kernel->rank; d-- > 0; at[d].offset = 0)
+static bool next_step(const ax_loop_kernel *kernel, uint32_t kept, ax_position *at) {
+  for (uint32_t d = kernel->rank; d-- > kept; at[d].offset = 0)
     if (++at[d].offset < kernel->dims[d]) return true;
   return false;
 }
@@ -644,29 +644,31 @@ static bool is_end(const ax_loop_kernel *kernel, const ax_position *at, bool las
   return true;
 }
 
-ax_status ax_kernel_unroll(ax_arena *arena, const ax_loop_kernel *kernel, int64_t most, ax_loop_kernel **out) {
-  const ax_loop_kernel one_step = {.rank = 0};
+ax_status ax_kernel_unroll(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t kept, int64_t most, ax_loop_kernel **out) {
+  ax_loop_kernel steps = {.rank = kept};
   ax_position at[AX_MAX_RANK];
   ax_ex sums[AX_MOST_EXPRS];
   uint32_t numbers[AX_MOST_SLOTS];
   ax_bound fresh, done, from = {ax_arena_copy(arena, kernel, sizeof *kernel), numbers};
   copier c;
   *out = NULL;
-  if (!unrolls(kernel, most)) return AX_OK;
+  if (!unrolls(kernel, kept, most)) return AX_OK;
   if (from.kernel == NULL) return ax_out_of_memory(sizeof *kernel);
-  AX_TRY(start(arena, &one_step, 0, &fresh));
+  if (kept > 0) memcpy(steps.dims, kernel->dims, kept * sizeof steps.dims[0]);
+  AX_TRY(start(arena, &steps, 0, &fresh));
   AX_TRY(start_copier(&c, arena, &from, &fresh));
   for (uint32_t s = 0; s < kernel->slot_count; s++) {
     numbers[s] = s;
     slot_for(&c, s);
   }
-  for (uint32_t d = 0; d < kernel->rank; d++) at[d] = (ax_position){.dim = -1, .dynamic = AX_NONE};
+  for (uint32_t d = 0; d < kernel->rank; d++)
+    at[d] = d < kept ? (ax_position){.dim = (int)d, .coef = 1, .dynamic = AX_NONE} : (ax_position){.dim = -1, .dynamic = AX_NONE};
   c.at = at;
   do {
     memset(c.map, 0xff, kernel->expr_count * sizeof c.map[0]);
     copy_all(&c);
     unroll_stores(&c, sums, is_end(kernel, at, false), is_end(kernel, at, true));
-  } while (!c.failed && !fresh.kernel->failed && next_step(kernel, at));
+  } while (!c.failed && !fresh.kernel->failed && next_step(kernel, kept, at));
   AX_TRY(made(&fresh, c.failed, &done));
   *out = done.kernel;
   return AX_OK;

@@ -394,7 +394,7 @@ static void unrolling(void **state) {
   (void)state;
   ax_loop_kernel *k = rows_and_sums(AX_F32), *out;
   const uint32_t buffers[] = {0, 1, 2};
-  TEST_OK(ax_kernel_unroll(&test_arena, k, 4, &out));
+  TEST_OK(ax_kernel_unroll(&test_arena, k, 0, 4, &out));
   const ax_bound made = {out, ax_arena_copy(&test_arena, buffers, sizeof buffers)};
   expect(&made,
          "b0 b1 b2 for\n"
@@ -424,20 +424,45 @@ static void unrolling(void **state) {
          "  s2[1, 1] = e10\n");
 }
 
+/* Row by row, as before; only what is reduced over is spelled out. */
+static void unrolling_sums(void **state) {
+  (void)state;
+  const int64_t dims[] = {5, 3}, results[] = {5};
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 1, dims), *out;
+  ax_position at[2];
+  const uint32_t buffers[] = {0, 1}, x = ax_kernel_slot(k, AX_F32, 2, dims), y = ax_kernel_slot(k, AX_F32, 1, results);
+  ax_at_identity(at, 2);
+  ax_kernel_store(k, y, at, ax_kernel_load(k, x, at), AX_SCALAR_MAX);
+  TEST_OK(ax_kernel_unroll(&test_arena, k, 1, 3, &out));
+  const ax_bound made = {out, ax_arena_copy(&test_arena, buffers, sizeof buffers)};
+  expect(&made,
+         "b0 b1 for i0<5\n"
+         "  e0:f32 = load s0[i0, 0]\n"
+         "  e1:f32 = load s0[i0, 1]\n"
+         "  e2:f32 = max e0 e1\n"
+         "  e3:f32 = load s0[i0, 2]\n"
+         "  e4:f32 = max e2 e3\n"
+         "  s1[i0] = e4\n");
+  TEST_OK(ax_kernel_unroll(&test_arena, k, 2, 3, &out));
+  assert_null(out); /* a dimension that is kept is reduced over */
+  TEST_OK(ax_kernel_unroll(&test_arena, k, 1, 2, &out));
+  assert_null(out);
+}
+
 static void not_unrolled(void **state) {
   (void)state;
   ax_loop_kernel *k = rows_and_sums(AX_F32), *out;
-  TEST_OK(ax_kernel_unroll(&test_arena, k, 3, &out));
+  TEST_OK(ax_kernel_unroll(&test_arena, k, 0, 3, &out));
   assert_null(out); /* four steps */
   k->dims[1] = 0;
-  TEST_OK(ax_kernel_unroll(&test_arena, k, 4, &out));
+  TEST_OK(ax_kernel_unroll(&test_arena, k, 0, 4, &out));
   assert_null(out); /* none */
   k = rows_and_sums(AX_BF16);
-  TEST_OK(ax_kernel_unroll(&test_arena, k, 4, &out));
+  TEST_OK(ax_kernel_unroll(&test_arena, k, 0, 4, &out));
   assert_null(out); /* rounded once, not in each step */
   k = rows_and_sums(AX_F32);
   k->running = true;
-  TEST_OK(ax_kernel_unroll(&test_arena, k, 4, &out));
+  TEST_OK(ax_kernel_unroll(&test_arena, k, 0, 4, &out));
   assert_null(out);
 }
 
@@ -459,6 +484,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_guard_of_a_piece_may_be_certain, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_kernel_goes_over_rows_as_one, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(unrolling, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(unrolling_sums, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(not_unrolled, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(what_a_node_needs_are_its_operands_and_starts, test_arena_start, test_arena_end),
   };

@@ -13,6 +13,7 @@ const ax_plan_pass ax_plan_passes[] = {
     {"recompute", .run = ax_plan_recompute},           /* values that are cheaper to compute again than to hold */
     {"update", .run = ax_plan_update},                 /* parts of values overwritten in place */
     {"pieces", .run = ax_plan_pieces},                 /* readers of a concatenation or padding read its pieces */
+    {"unroll", .run = ax_plan_unroll},                 /* short sums of many short rows, term by term */
     {"invariants", .run = ax_plan_invariants},      /* costly work that each step of a loop would repeat, before the loop */
     {"fuse", ax_plan_fuse, .needs = AX_PLAN_SEPARATE}, /* fewer passes over memory */
     {"maps", ax_plan_maps, .needs = AX_PLAN_SEPARATE}, /* loops of which no step needs another, as a dimension of their kernels */

@@ -47,6 +47,7 @@ AX_MUST_USE ax_status ax_plan_scatter(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_recompute(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_update(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_pieces(ax_plan *plan);
+AX_MUST_USE ax_status ax_plan_unroll(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_fuse(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_maps(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_turn(ax_plan *plan);

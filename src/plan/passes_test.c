@@ -159,6 +159,11 @@ static void powers(const ax_value *in, ax_value *out, void *context) {
   ax_scan(AX_CLOSURE(multiplied, 1, 1, &weights), 1, 100, false, in, out);
 }
 
+static AX_BODY(points_turned) {
+  (void)context;
+  out[0] = ax_matmul(in[0], in[1]);
+}
+
 static AX_BODY(tanh_of) { out[0] = ax_tanh(in[0]); }
 static AX_BODY(each_row) {
   (void)context;
@@ -197,6 +202,7 @@ static const struct example {
     {"update", rows_put, 1, .in = {{.dtype = AX_F32, .rank = 2, .dims = {1, 256}}}},
     {"pieces", joined, 2,
      .in = {{.dtype = AX_F32, .rank = 2, .dims = {4096, 64}}, {.dtype = AX_F32, .rank = 2, .dims = {4096, 64}}}},
+    {"unroll", points_turned, 2, .in = {{.dtype = AX_F32, .rank = 2, .dims = {1000, 3}}, {.dtype = AX_F32, .rank = 2, .dims = {3, 3}}}},
     {"invariants", decayed, 2, .in = {{.dtype = AX_F32, .rank = 1, .dims = {4096}}, {.dtype = AX_F32, .rank = 1, .dims = {4096}}}},
     {"fuse", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {64}}}},
     {"maps", each_row, 1, .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}}},

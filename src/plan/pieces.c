@@ -22,7 +22,7 @@
 #include "plan/passes.h"
 #include "plan/pieces.h"
 
-enum { most_parts = 4, least_run = 16, small_elems = 4096, nearly_all = 8 };
+enum { most_parts = 16, most_chosen = 4, least_run = 16, small_elems = 4096, nearly_all = 8 };
 
 typedef struct node { /* an operation of the block, in a list */
   ax_op op;
@@ -193,6 +193,38 @@ static bool can_cut(const cutter *c, uint32_t at, const parts *p, stride *out, u
   return true;
 }
 
+/* A reader that takes elements at places along the parts that are known, and so each of one part: as a sum over the array of which few
+   steps go along the parts, once its steps are spelled out. `out`: the kernel, of its own, still of the whole array. NULL: it is no such
+   reader. */
+static ax_status can_read(const cutter *c, uint32_t at, const parts *p, ax_bound *out, uint32_t *loads) {
+  enum { most_steps = 16 };
+  const ax_op *op = &c->nodes[at].op;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  uint32_t to, from;
+  *out = (ax_bound){NULL, NULL};
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || ax_op_copies_all(op, &to, &from)) return AX_OK;
+  const uint32_t kept = kernel->rank - kernel->reduce_rank;
+  for (ax_ex i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *load = &kernel->exprs[i];
+    if (load->op != AX_LEAF_LOAD || allocation_of(c, op->kernel.buffers[load->slot]) != p->allocation) continue;
+    const ax_position *place = &load->at[p->dim];
+    ++*loads;
+    if (op->kernel.buffers[load->slot] != p->allocation || place->dynamic != AX_NONE || (place->dim >= 0 && place->dim < (int)kept))
+      return AX_OK;
+  }
+  for (uint32_t i = 0; i < p->count; i++)
+    if (c->nodes[p->part[i].node].order >= c->nodes[at].order) return AX_OK;
+  ax_loop_kernel *fresh;
+  if (kernel->reduce_rank > 0) AX_TRY(ax_kernel_unroll(&c->plan->drafts, kernel, kept, most_steps, &fresh));
+  else if ((fresh = ax_kernel_copy(&c->plan->drafts, kernel)) == NULL) return ax_out_of_memory(sizeof *fresh);
+  if (fresh == NULL || fresh->slot_count + p->count > AX_MOST_SLOTS) return AX_OK;
+  uint32_t *buffers = ax_arena_alloc(&c->plan->drafts, AX_MOST_SLOTS * sizeof buffers[0]);
+  if (buffers == NULL) return ax_out_of_memory(AX_MOST_SLOTS * sizeof buffers[0]);
+  memcpy(buffers, op->kernel.buffers, kernel->slot_count * sizeof buffers[0]);
+  *out = (ax_bound){fresh, buffers};
+  return AX_OK;
+}
+
 /* --- Cutting --- */
 
 /* Makes the allocation's slots of a fresh kernel slots of one part. */
@@ -263,12 +295,52 @@ static ax_status replace_reader(cutter *c, uint32_t at, const parts *p, const ax
   return AX_OK;
 }
 
+static const part *part_at(const parts *p, int64_t place) {
+  const part *one = p->part;
+  while (one + 1 < p->part + p->count && place >= one[1].begin) one++;
+  return one;
+}
+
+/* A reader as can_read has made it reads the parts. */
+static ax_status read_parts(cutter *c, uint32_t at, const parts *p, const ax_bound *made) {
+  ax_op *op = &c->nodes[at].op;
+  ax_loop_kernel *k = made->kernel;
+  for (ax_ex i = 0; i < k->expr_count; i++) {
+    if (k->exprs[i].op != AX_LEAF_LOAD || made->buffers[k->exprs[i].slot] != p->allocation) continue;
+    const ax_slot *whole = &k->slots[k->exprs[i].slot];
+    const part *one = part_at(p, k->exprs[i].at[p->dim].offset);
+    ax_position *moved = ax_arena_copy(&c->plan->drafts, k->exprs[i].at, whole->rank * sizeof moved[0]);
+    if (moved == NULL) return ax_out_of_memory(whole->rank * sizeof moved[0]);
+    moved[p->dim].offset -= one->begin;
+    uint32_t slot = 0;
+    while (slot < k->slot_count && made->buffers[slot] != one->buffer) slot++;
+    if (slot == k->slot_count) {
+      int64_t dims[AX_MAX_RANK];
+      memcpy(dims, whole->dims, whole->rank * sizeof dims[0]);
+      dims[p->dim] = one->extent;
+      ax_kernel_slot(k, whole->dtype, whole->rank, dims);
+      if (k->failed) return ax_out_of_memory(sizeof *whole);
+      made->buffers[slot] = one->buffer;
+    }
+    k->exprs[i].slot = slot;
+    k->exprs[i].at = moved;
+  }
+  c->change = (uint32_t)-1;
+  ax_op_visit(op, count_one, c);
+  AX_TRY(ax_kernel_prune(&c->plan->drafts, made, NULL, &op->kernel));
+  c->change = 1;
+  ax_op_visit(op, count_one, c);
+  c->noting = at;
+  ax_op_visit_all(op, note_touch, c);
+  return c->status;
+}
+
 /* The readers' pieces, before anything is changed. *possible: all could be made. */
-static ax_status make_pieces(cutter *c, const uint32_t *readers, const stride *strides, uint32_t count, const parts *p,
-                             ax_bound *made, bool *possible) {
+static ax_status make_pieces(cutter *c, const uint32_t *readers, const stride *strides, const ax_bound *reads, uint32_t count,
+                             const parts *p, ax_bound *made, bool *possible) {
   *possible = true;
   for (uint32_t r = 0; r < count; r++)
-    for (uint32_t i = 0; i < p->count && *possible; i++) {
+    for (uint32_t i = 0; i < p->count && *possible && reads[r].kernel == NULL; i++) {
       int64_t begin = strides[r].begin[i], extent = strides[r].begin[i + 1] - begin;
       if (extent == 0) continue;
       AX_TRY(ax_kernel_piece(&c->plan->drafts, &c->nodes[readers[r]].op.kernel, strides[r].dim, begin, extent,
@@ -301,6 +373,7 @@ static bool is_still(const cutter *c, uint32_t allocation, uint32_t first, uint3
 /* `*at`: the part that is written last. */
 static bool can_choose(const cutter *c, const parts *p, uint32_t *at) {
   uint32_t first = p->part[0].node, last = first;
+  if (p->count > most_chosen) return false; /* a condition for each would take longer than the array */
   for (uint32_t i = 1; i < p->count; i++) {
     if (c->nodes[p->part[i].node].order < c->nodes[first].order) first = p->part[i].node;
     if (c->nodes[p->part[i].node].order > c->nodes[last].order) last = p->part[i].node;
@@ -391,7 +464,7 @@ static ax_status choose_parts(cutter *c, const parts *p, uint32_t last) {
   const ax_type *type = &c->plan->buffers[p->allocation].type;
   ax_arena *arena = &c->plan->drafts;
   ax_bound made = {ax_kernel_create(arena, type->rank, 0, type->dims),
-                   ax_arena_alloc(arena, (most_parts + 1) * sizeof made.buffers[0])};
+                   ax_arena_alloc(arena, (most_chosen + 1) * sizeof made.buffers[0])};
   ax_position at[AX_MAX_RANK];
   ax_ex guard, chosen = AX_NONE;
   if (made.kernel == NULL || made.buffers == NULL) return ax_out_of_memory(sizeof *made.kernel);
@@ -426,26 +499,36 @@ enum { most_readers = 8 };
 static ax_status cut_readers(cutter *c, parts *whole, bool *done) {
   parts p = *whole;
   const uint32_t allocation = p.allocation;
-  uint32_t readers[most_readers], count = 0, loads = 0;
+  uint32_t readers[most_readers], count = 0, cuts = 0, loads = 0;
   stride strides[most_readers];
-  ax_bound made[most_readers * most_parts] = {{NULL, NULL}};
+  ax_bound made[most_readers * most_parts] = {{NULL, NULL}}, reads[most_readers];
   bool possible;
   const ax_buffer *buffer = &c->plan->buffers[allocation];
   for (uint32_t t = c->first[0][allocation]; t != AX_NONE; t = c->touches[t].next) {
-    uint32_t at = c->touches[t].node;
+    uint32_t at = c->touches[t].node, before = loads;
     if (c->nodes[at].op.kind == AX_OP_NONE) continue;
-    if (count == most_readers || !can_cut(c, at, &p, &strides[count], &loads)) return AX_OK;
+    if (count == most_readers) return AX_OK;
+    reads[count] = (ax_bound){NULL, NULL};
+    if (can_cut(c, at, &p, &strides[count], &loads)) {
+      cuts++;
+    } else {
+      loads = before;
+      AX_TRY(can_read(c, at, &p, &reads[count], &loads));
+      if (reads[count].kernel == NULL) return AX_OK;
+    }
     readers[count++] = at;
   }
   if (count == 0 || loads != c->reads[allocation]) return AX_OK; /* others read it, outside of this block */
-  if (p.count * count > p.count + count && ax_type_elems(&buffer->type) < small_elems) return AX_OK;
+  if (p.count * cuts > p.count + cuts && ax_type_elems(&buffer->type) < small_elems) return AX_OK;
   if (p.count > c->allocation_capacity - c->plan->buffer_count)
     return AX_OK; /* the tables have room for the parts of arrays and not for parts of those */
-  AX_TRY(make_pieces(c, readers, strides, count, &p, made, &possible));
+  AX_TRY(make_pieces(c, readers, strides, reads, count, &p, made, &possible));
   if (!possible) return AX_OK;
   AX_TRY(make_part_buffers(c, &p));
   for (uint32_t i = 0; i < p.count; i++) AX_TRY(move_writer(c, &p, &p.part[i]));
-  for (uint32_t r = 0; r < count; r++) AX_TRY(replace_reader(c, readers[r], &p, made + r * most_parts));
+  for (uint32_t r = 0; r < count; r++)
+    AX_TRY(reads[r].kernel != NULL ? read_parts(c, readers[r], &p, &reads[r]) : replace_reader(c, readers[r], &p, made + r * most_parts));
+  c->changed = true;
   *done = true;
   return AX_OK;
 }

@@ -130,6 +130,64 @@ static void others_read_it(void **state) {
   expect(looked_up, 2, 0);
 }
 
+/* What a sum takes from each part is known: the parts, stacked, are not made. */
+enum { stacked = 7 };
+static ax_value stack(const ax_value *in, int64_t dim) {
+  ax_value parts[stacked];
+  for (int64_t i = 0; i < stacked; i++) {
+    const ax_value row = ax_slice_in_dim(in[0], i, i + rows, 1, 0), next = ax_slice_in_dim(in[0], i + 1, i + 1 + rows, 1, 0);
+    parts[i] = ax_expand_dims(ax_mul(row, ax_sin(next)), dim);
+  }
+  return ax_concatenate(AX_LIST(stacked, parts), dim);
+}
+static AX_BODY(summed_stack) {
+  (void)context;
+  out[0] = ax_reduce_sum(stack(in, 0), AX_DIMS(0), false);
+}
+static AX_BODY(greatest_of_stack) {
+  (void)context;
+  out[0] = ax_reduce_max(ax_abs(stack(in, 1)), AX_DIMS(1), false);
+}
+/* A sum and a product of the same parts, and one that goes on. */
+static AX_BODY(stack_for_many) {
+  (void)context;
+  const ax_value all = stack(in, 1);
+  out[0] = ax_reduce_sum(all, AX_DIMS(1), false);
+  out[1] = ax_reduce_prod(all, AX_DIMS(1), false);
+  out[2] = ax_reduce_max(ax_slice_in_dim(ax_exp(all), 2, 5, 1, 1), AX_DIMS(1), false);
+}
+/* Sums over other dimensions, and of numbers that are rounded once. */
+static AX_BODY(rows_of_stack) {
+  (void)context;
+  out[0] = ax_reduce_sum(stack(in, 0), AX_DIMS(1), false);
+}
+static AX_BODY(narrow_stack) {
+  (void)context;
+  const ax_value narrow = ax_convert_element_type(in[0], AX_BF16);
+  out[0] = ax_convert_element_type(ax_reduce_sum(stack(&narrow, 0), AX_DIMS(0), false), AX_F32);
+}
+
+static void parts_that_a_sum_takes_are_not_put_together(void **state) {
+  static const struct {
+    ax_function body;
+    uint32_t out_count, kernels; /* 0: any number */
+  } cases[] = {{summed_stack, 1, 1}, {greatest_of_stack, 1, 1}, {stack_for_many, 3, 0}, {rows_of_stack, 1, 0}, {narrow_stack, 1, 0}};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(cases); i++) {
+    const ax_type type = TEST_TYPE(AX_F32, rows + stacked, 300);
+    ax_program *program = test_trace(cases[i].body, NULL, &type, 1, cases[i].out_count);
+    ax_plan *plan = test_plan(program);
+    uint32_t found = 0;
+    TEST_OK(ax_plan_optimise(plan, "fuse", NULL));
+    TEST_OK(ax_plan_verify(plan));
+    ax_block_walk(&plan->block, count, &found);
+    if (cases[i].kernels > 0 && !AX_HOSTILE) assert_int_equal(found, cases[i].kernels);
+    ax_plan_destroy(plan);
+    test_random_run(program, 11, false, cases[i].body == narrow_stack ? 0.05 : 1e-5);
+    ax_program_release(program);
+  }
+}
+
 /* A picture and its first columns from the right to the left, in front of it. */
 static AX_BODY(reflected) {
   (void)context;
@@ -175,6 +233,7 @@ static void colours_are_not_chosen_one_by_one(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(slices_of_what_is_not_made), cmocka_unit_test(many_slices_of_what_is_made),
                                      cmocka_unit_test(slices_across_parts), cmocka_unit_test(others_read_it),
-                                     cmocka_unit_test(colours_are_not_chosen_one_by_one)};
+                                     cmocka_unit_test(colours_are_not_chosen_one_by_one),
+                                     cmocka_unit_test(parts_that_a_sum_takes_are_not_put_together)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

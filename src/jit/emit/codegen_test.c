@@ -184,6 +184,57 @@ static void lanes_in_another_order(void **state) {
   EXPECT(made + 2, int32_t, 11, 12, 22, 23);
 }
 
+/* Three columns of four rows, of which the second is not known, or not asked for. */
+static void elements_in_turn(void **state) {
+  (void)state;
+  GIVE(0, int32_t, 10, 11, 12, 13);
+  GIVE(1, int32_t, 20, 21, 22, 23);
+  LLVMValueRef v[] = {load_words(0), load_words(1)}, three[] = {v[0], NULL, v[1]};
+  ax_cg_interleave(&cg, v, 2, lanes);
+  store(made, v[1]);
+  ax_cg_interleave(&cg, three, 3, lanes);
+  LLVMValueRef first = three[0];
+  ax_cg_deinterleave(&cg, three, 3, lanes);
+  store(made + 1, first);
+  store(made + 2, three[2]);
+  call();
+  EXPECT(made, int32_t, 12, 22, 13, 23);
+  const int32_t *row = (const int32_t *)memory[made + 1]; /* and what follows it: 10, any, 20, 11 */
+  assert_true(row[0] == 10 && row[2] == 20 && row[3] == 11);
+  EXPECT(made + 2, int32_t, 20, 21, 22, 23);
+}
+
+static LLVMValueRef counted(uint32_t first, uint32_t step) {
+  LLVMValueRef start = LLVMBuildAdd(cg.builder, ax_cg_integer(&cg, AX_S32, lanes, first), load_words(1), ""); /* of 0, unknown to LLVM */
+  return LLVMBuildAdd(cg.builder, start, ax_cg_iota(&cg, 32, lanes, step), "");
+}
+
+/* Numbers 0, 1, .. in rows of any length: columns out of rows, and rows out of columns. */
+static void rows_and_columns(void **state) {
+  (void)state;
+  LLVMValueRef wrong = ax_cg_integer(&cg, AX_S32, lanes, 0);
+  for (uint32_t count = 1; count <= AX_MOST_IN_TURN; count++) {
+    LLVMValueRef rows[AX_MOST_IN_TURN], columns[AX_MOST_IN_TURN];
+    for (uint32_t k = 0; k < count; k++) {
+      rows[k] = counted(k * lanes, 1);
+      columns[k] = counted(k, count);
+    }
+    LLVMValueRef from_rows[AX_MOST_IN_TURN], from_columns[AX_MOST_IN_TURN];
+    memcpy(from_rows, rows, sizeof rows);
+    memcpy(from_columns, columns, sizeof columns);
+    ax_cg_deinterleave(&cg, from_rows, count, lanes);
+    ax_cg_interleave(&cg, from_columns, count, lanes);
+    for (uint32_t k = 0; k < count; k++) {
+      wrong = LLVMBuildOr(cg.builder, wrong, LLVMBuildSub(cg.builder, from_rows[k], columns[k], ""), "");
+      wrong = LLVMBuildOr(cg.builder, wrong, LLVMBuildSub(cg.builder, from_columns[k], rows[k], ""), "");
+    }
+  }
+  memset(memory[made], 1, sizeof memory[made]);
+  store(made, wrong);
+  call();
+  EXPECT(made, int32_t, 0, 0, 0, 0);
+}
+
 static void an_intrinsic_of_a_vector_type(void **state) {
   (void)state;
   GIVE(0, int32_t, 1, -5, 7, 0);
@@ -539,7 +590,7 @@ int main(void) {
       BY_HAND(constants_of_vectors),
       BY_HAND(constants_by_the_bits_of_their_dtype),
       BY_HAND(a_scalar_in_all_lanes),
-      BY_HAND(lanes_in_another_order),
+      BY_HAND(lanes_in_another_order), BY_HAND(elements_in_turn), BY_HAND(rows_and_columns),
       BY_HAND(an_intrinsic_of_a_vector_type),
       BY_HAND(memory_to_registers_and_back),
       BY_HAND(upper_halves_of_rounded_numbers),

@@ -14,7 +14,9 @@
    This takes less than one load for each row. Column by column, each element would take a load and an insertion. No element is
    read that the loads themselves do not read.
 
-   A reduction over short rows whose rows lie in lanes works alike: there the neighbours are the instances of one load. */
+   A reduction over short rows whose rows lie in lanes works alike: there the neighbours are the instances of one load.
+
+   Of short rows of which half the elements or more are loaded, all are: whole vectors, and the columns are taken apart (interleave.c). */
 #include "jit/emit/nest.h"
 
 enum { most_bytes = 16, least_bytes = 4, most_nodes = 512 };
@@ -52,6 +54,56 @@ static bool has_many_rows(const ax_nest_schedule *s, uint32_t loop) {
   return extent >= AX_LINE_ROWS || (!s->reduces && extent >= s->lanes && s->work / AX_LINE_LOADS >= AX_LINE_ROWS);
 }
 
+/* --- Short rows, whole --- */
+
+typedef struct rows {
+  uint32_t row, span;        /* elements of a row; from the first that is loaded to the last */
+  ax_ex of[AX_MOST_IN_TURN]; /* by column, from the first that is loaded on: the first load of it; AX_NONE */
+} rows;
+
+static bool is_plain(const ax_nest_access *access) { return access->live && access->moved == 0 && access->guard == AX_NONE; }
+
+/* Shuffles of short elements take long to compile. */
+static bool find_rows(const ax_nest_schedule *s, ax_ex load, uint32_t loop, rows *r) {
+  enum { least_bytes = 4 };
+  const ax_nest_access *access = &s->accesses[load];
+  const int64_t row = access->stride[loop];
+  if (!is_plain(access) || row < 2 || row > AX_MOST_IN_TURN || access->uneven[loop] != 0) return false;
+  if (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < least_bytes || s->kernel->expr_count > most_nodes) return false;
+  const int64_t over = access->offset % row, start = access->offset - (over < 0 ? over + row : over);
+  uint32_t found = 0, first = AX_MOST_IN_TURN;
+  ax_ex at[AX_MOST_IN_TURN];
+  *r = (rows){.row = (uint32_t)row};
+  for (uint32_t c = 0; c < row; c++) {
+    at[c] = find(s, load, start + c);
+    if (at[c] == AX_NONE) continue;
+    if (first == AX_MOST_IN_TURN) first = c;
+    r->span = c + 1 - first;
+    found++;
+  }
+  for (uint32_t c = 0; c < row; c++) r->of[c] = c < r->span ? at[first + c] : AX_NONE;
+  return found > 1 && found * 2 >= row;
+}
+
+static bool take_rows(ax_nest *nest, ax_ex load, LLVMValueRef pointer, uint32_t instance, LLVMValueRef *out) {
+  const ax_nest_schedule *s = nest->schedule;
+  LLVMValueRef vectors[AX_MOST_IN_TURN];
+  uint32_t column = 0;
+  rows r;
+  if (!find_rows(s, load, s->vector, &r)) return false;
+  while (column < r.span && r.of[column] != load) column++;
+  if (column == r.span) return false;
+  LLVMTypeRef element = ax_nest_element(nest, load);
+  pointer = ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, -(int64_t)column));
+  ax_nest_load_rows(nest, element, pointer, r.row, r.span, ax_nest_mask(nest, instance) != NULL, vectors);
+  for (uint32_t c = 0; c < r.span; c++)
+    if (r.of[c] != AX_NONE && c != column) nest->columns[instance * (size_t)s->kernel->expr_count + r.of[c]] = vectors[c];
+  *out = vectors[column];
+  return true;
+}
+
+/* --- Lines --- */
+
 /* Bytes are picked faster, where they can be. */
 static bool steps_over_rows(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t loop) {
   const int64_t stride = access->stride[loop];
@@ -75,8 +127,8 @@ static bool find_line(columns *c, int64_t first, int64_t end, int64_t offset, ui
   return true;
 }
 
-/* If several nodes load the same element, the first of them takes part in the line. The others, which differ only in dimensions
-   of a single index, load by themselves. */
+/* If several nodes load the same element, which differ only in dimensions of a single index, the first of them takes part in the
+   line, and the others are what it is. */
 static bool find_columns(const ax_nest_schedule *s, ax_ex load, uint32_t loop, columns *c) {
   const ax_nest_access *access = &s->accesses[load];
   const int64_t offset = access->offset;
@@ -90,9 +142,16 @@ static bool find_columns(const ax_nest_schedule *s, ax_ex load, uint32_t loop, c
   return true;
 }
 
+ax_ex ax_nest_schedule_first_of_column(const ax_nest_schedule *s, ax_ex load) {
+  const ax_nest_access *access = &s->accesses[load];
+  const int64_t stride = ax_stride_length(access->stride[s->vector]);
+  return is_plain(access) && stride > 1 && s->kernel->expr_count <= most_nodes ? find(s, load, access->offset) : load;
+}
+
 bool ax_nest_schedule_in_columns(const ax_nest_schedule *schedule, ax_ex load, uint32_t loop) {
   columns c;
-  return load < schedule->kernel->expr_count && find_columns(schedule, load, loop, &c);
+  rows r;
+  return load < schedule->kernel->expr_count && (find_rows(schedule, load, loop, &r) || find_columns(schedule, load, loop, &c));
 }
 
 uint32_t ax_nest_schedule_row_line(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t loop) {
@@ -177,7 +236,7 @@ bool ax_nest_load_columns(ax_nest *nest, uint32_t access, LLVMValueRef pointer, 
   columns c;
   *out = *done;
   *done = NULL;
-  if (*out != NULL) return true;
+  if (*out != NULL || take_rows(nest, access, pointer, instance, out)) return true;
   const bool instances = find_instances(nest, access, instance, &c);
   if (!instances && !find_columns(s, access, s->vector, &c)) return false;
   const bool whole = ax_nest_mask(nest, instance) == NULL;

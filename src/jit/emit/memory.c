@@ -225,35 +225,30 @@ static LLVMValueRef gather(ax_nest *nest, LLVMTypeRef element, LLVMValueRef poin
   return gather_lanes(nest, element, lane_pointers(nest, element, pointer, stride), mask);
 }
 
-/* The mask of one of the whole vectors that `pick` loads, which begins `start` elements behind lane 0's element: it ends at the
-   element of the last lane that exists. */
-static LLVMValueRef piece_mask(ax_nest *nest, int64_t stride, int64_t start) {
+LLVMValueRef ax_nest_mask_up_to(ax_nest *nest, int64_t stride, int64_t span, int64_t start) {
   LLVMBuilderRef b = nest->cg.builder;
   LLVMTypeRef i32 = LLVMInt32TypeInContext(nest->cg.context);
   LLVMValueRef steps = LLVMBuildSub(b, LLVMBuildTrunc(b, nest->present, i32, ""), LLVMConstInt(i32, 1, false), "");
   LLVMValueRef last = LLVMBuildMul(b, steps, LLVMConstInt(i32, (uint64_t)stride, false), "");
-  last = LLVMBuildSub(b, last, LLVMConstInt(i32, (uint64_t)start, false), "");
+  last = LLVMBuildAdd(b, last, LLVMConstInt(i32, (uint64_t)(span - 1 - start), true), "");
   LLVMValueRef iota = ax_cg_iota(&nest->cg, 32, nest->schedule->lanes, 1);
   return LLVMBuildICmp(b, LLVMIntSLE, iota, ax_cg_broadcast(&nest->cg, last, nest->schedule->lanes), "");
 }
 
-/* Loads `stride` whole vectors, called pieces here, and picks every stride-th of their elements. The last piece ends at the last
-   element that is picked, so nothing beyond it is read. */
-static LLVMValueRef pick(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, bool partial) {
-  int64_t lanes = nest->schedule->lanes;
-  LLVMValueRef picked = NULL;
-  for (int64_t piece = 0; piece < stride; piece++) {
-    int64_t start = piece == stride - 1 ? (lanes - 1) * (stride - 1) : piece * lanes;
-    int64_t from[64]; /* by lane: l: stays as picked; lanes + i: element i of this piece; -1: a later piece has it */
-    LLVMValueRef place = ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, start));
-    LLVMValueRef whole = ax_nest_load_side_by_side(nest, element, place, partial ? piece_mask(nest, stride, start) : NULL);
-    for (int64_t l = 0; l < lanes; l++) {
-      bool here = l * stride / lanes == piece || piece == stride - 1;
-      from[l] = piece > 0 && l * stride / lanes < piece ? l : here ? lanes + l * stride - start : -1;
-    }
-    picked = ax_cg_shuffle(&nest->cg, picked != NULL ? picked : whole, whole, from, (uint32_t)lanes);
+void ax_nest_load_rows(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, uint32_t row, uint32_t span, bool partial,
+                       LLVMValueRef *columns) {
+  const int64_t lanes = nest->schedule->lanes, count = (lanes - 1) * row + span;
+  for (int64_t v = 0; v < row; v++) {
+    const int64_t first = v * lanes, start = first + lanes > count ? count - lanes : first;
+    int64_t from[AX_MAX_LANES];
+    columns[v] = NULL;
+    if (first >= count) continue;
+    LLVMValueRef mask = partial ? ax_nest_mask_up_to(nest, row, span, start) : NULL;
+    columns[v] = ax_nest_load_side_by_side(nest, element, lane_place(nest, element, pointer, start), mask);
+    for (int64_t l = 0; l < lanes; l++) from[l] = first + l < count ? first + l - start : -1;
+    if (start < first) columns[v] = ax_cg_shuffle(&nest->cg, columns[v], NULL, from, (uint32_t)lanes);
   }
-  return picked;
+  ax_cg_deinterleave(&nest->cg, columns, row, (uint32_t)lanes);
 }
 
 /* Lanes side by side that a small kernel of a loop moves, as of an array that one step writes and the next one reads: how many of them
@@ -286,7 +281,7 @@ static LLVMValueRef load_parts(ax_nest *nest, LLVMTypeRef element, LLVMValueRef 
   return all;
 }
 
-static void store_parts(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t count, LLVMValueRef value) {
+void ax_nest_store_parts(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t count, LLVMValueRef value) {
   for (int64_t at = 0, part; at < count; at += part) {
     int64_t from[AX_MAX_LANES];
     part = part_of(count - at);
@@ -300,7 +295,11 @@ LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef
                                 LLVMValueRef mask) {
   const int64_t parts = stride == 1 ? lanes_in_parts(nest, mask) : 0;
   if (parts > 0) return load_parts(nest, element, pointer, parts);
-  if (ax_stride_picks(stride, nest->schedule->lanes)) return pick(nest, element, pointer, stride, mask != NULL);
+  if (ax_stride_picks(stride, nest->schedule->lanes)) {
+    LLVMValueRef columns[AX_MOST_IN_TURN];
+    ax_nest_load_rows(nest, element, pointer, (uint32_t)stride, 1, mask != NULL, columns);
+    return columns[0];
+  }
   if (stride != 1 && stride != -1) return gather(nest, element, pointer, stride, mask);
   LLVMValueRef value = ax_nest_load_side_by_side(nest, element, lowest(nest, element, pointer, stride), oriented(nest, mask, stride));
   return oriented(nest, value, stride);
@@ -311,7 +310,7 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
   LLVMValueRef align = align_argument(nest, element);
   const int64_t parts = stride == 1 ? lanes_in_parts(nest, mask) : 0;
   if (parts > 0) {
-    store_parts(nest, element, pointer, parts, value);
+    ax_nest_store_parts(nest, element, pointer, parts, value);
     return;
   }
   for (int64_t l = 0; stride != 1 && stride != -1 && l < known_lanes(nest, mask); l++) {
@@ -560,6 +559,8 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   if (a->transposed) return ax_nest_load_transposed(nest, access, dtype);
   if (nest->narrow)
     return ax_cg_to_register(&nest->cg, dtype, ax_nest_load_narrow(nest, access, instance), nest->schedule->lanes);
+  const ax_ex first = ax_nest_schedule_first_of_column(nest->schedule, access);
+  if (first < access) return ax_nest_value(nest, first, instance, nest->schedule->lanes);
   LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = ax_nest_instance_pointer(nest, access, instance), value;
   if (ax_access_is_moved(a, nest->schedule->vector))

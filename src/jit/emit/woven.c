@@ -1,4 +1,4 @@
-/* Stores that fill memory together. Each alone takes every second element, or every third or fourth, and so a store for each lane;
+/* Stores that fill memory together. Each alone takes every second element, or every third and so on, and so a store for each lane;
    together they take all, as the real and the imaginary parts of complex numbers do, or the columns of a matrix of three:
 
      r0 r1 r2 r3            r0 i0 r1 i1 | r2 i2 r3 i3
@@ -27,16 +27,16 @@ static uint32_t find(const ax_nest *nest, uint32_t store, uint32_t instance, str
   return nest->instances > 1 ? nest->instances : 0;
 }
 
-/* Of count * lanes elements each strand's in turn. */
-static LLVMValueRef weave(ax_nest *nest, LLVMValueRef *values, uint32_t count) {
-  enum { most_lanes = 64 };
-  const uint32_t lanes = nest->schedule->lanes;
-  int64_t from[AX_MOST_WOVEN * most_lanes];
-  for (uint32_t k = count; k < AX_MOST_WOVEN; k++) values[k] = LLVMGetPoison(LLVMTypeOf(values[0]));
-  LLVMValueRef low = ax_cg_concat(&nest->cg, values[0], values[1], lanes);
-  LLVMValueRef high = count > 2 ? ax_cg_concat(&nest->cg, values[2], values[3], lanes) : NULL;
-  for (uint32_t e = 0; e < count * lanes; e++) from[e] = e % count * lanes + e / count;
-  return ax_cg_shuffle(&nest->cg, low, high, from, count * lanes);
+/* The rows that are there, if they are not all: so many elements of the vectors together, and no more, are stored. */
+static void store_some(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef *values, uint32_t count) {
+  const int64_t lanes = nest->schedule->lanes;
+  for (int64_t k = 0; k < count; k++) {
+    LLVMValueRef place = ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, k * lanes));
+    const int64_t rest = nest->present_count * count - k * lanes;
+    if (nest->present_count >= 0 && rest <= 0) return;
+    if (nest->present_count >= 0) ax_nest_store_parts(nest, element, place, rest < lanes ? rest : lanes, values[k]);
+    else ax_nest_store_lanes(nest, element, place, 1, ax_nest_mask_up_to(nest, count, count, k * lanes), values[k]);
+  }
 }
 
 /* All are made when the last of them, by number, is asked for. */
@@ -46,7 +46,10 @@ bool ax_nest_store_woven(ax_nest *nest, uint32_t store, uint32_t instance) {
   LLVMValueRef values[AX_MOST_WOVEN];
   const uint32_t count = find(nest, store, instance, strands);
   const ax_dtype dtype = ax_nest_store_dtype(nest, store);
-  if (count == 0 || ax_nest_mask(nest, instance) != NULL) return false;
+  if (count == 0) return false;
+  /* Before AVX-512 a mask of short elements is a branch for each. */
+  if (ax_nest_mask(nest, instance) != NULL && nest->present_count < 0 && nest->cg.vector_bytes < 64 && ax_dtype_bytes(dtype) < 4)
+    return false;
   for (uint32_t k = 0; k < count; k++)
     if (strands[k].store > store || strands[k].instance > instance) return true;
   for (uint32_t k = 0; k < count; k++) {
@@ -54,6 +57,15 @@ bool ax_nest_store_woven(ax_nest *nest, uint32_t store, uint32_t instance) {
     values[k] = ax_cg_to_memory(&nest->cg, dtype, ax_nest_value(nest, value, strands[k].instance, s->lanes), s->lanes);
   }
   LLVMValueRef pointer = ax_nest_instance_pointer(nest, s->kernel->expr_count + strands[0].store, strands[0].instance);
-  LLVMSetAlignment(LLVMBuildStore(nest->cg.builder, weave(nest, values, count), pointer), (uint32_t)ax_dtype_bytes(dtype));
+  ax_cg_interleave(&nest->cg, values, count, s->lanes);
+  LLVMTypeRef element = ax_nest_element(nest, s->kernel->expr_count + store);
+  if (ax_nest_mask(nest, instance) != NULL) {
+    store_some(nest, element, pointer, values, count);
+    return true;
+  }
+  for (uint32_t k = 0; k < count; k++) {
+    LLVMValueRef place = ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, (int64_t)k * s->lanes));
+    ax_nest_store_lanes(nest, element, place, 1, NULL, values[k]);
+  }
   return true;
 }

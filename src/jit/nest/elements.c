@@ -98,7 +98,7 @@ static ax_status unroll(ax_arena *arena, finder *f, const bool *often) {
     ax_loop_kernel *made = NULL;
     leave_moving(f, i);
     if (places_of(f, i, places) == 0) continue;
-    if (step->kind == AX_FUSED_LOOP_KERNEL && often[i]) AX_TRY(ax_kernel_unroll(arena, step->kernel, most_steps, &made));
+    if (step->kind == AX_FUSED_LOOP_KERNEL && often[i]) AX_TRY(ax_kernel_unroll(arena, step->kernel, 0, most_steps, &made));
     f->made[i] = made;
     if (made == NULL)
       leave(f, i);

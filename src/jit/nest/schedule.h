@@ -173,7 +173,7 @@ bool ax_nest_schedule_fits_squares(const ax_nest_schedule *schedule);
 
 /* woven.c: the stores that fill memory together with this one along the vector loop, each of them every `count`th element: in the order of
    memory. 0: there are none. `stores` has AX_MOST_WOVEN entries. */
-enum { AX_MOST_WOVEN = 4 };
+enum { AX_MOST_WOVEN = 16 };
 uint32_t ax_nest_schedule_woven(const ax_nest_schedule *schedule, uint32_t store, uint32_t *stores);
 bool ax_nest_schedule_weaves(const ax_nest_schedule *schedule); /* all of its stores */
 
@@ -184,6 +184,7 @@ bool ax_nest_schedule_only_moves(const ax_nest_schedule *schedule);
 AX_MUST_USE ax_status ax_nest_schedule_compose(ax_nest_schedule *schedule, ax_arena *arena, int *along);
 
 /* columns.c: whether a load that steps over rows along `loop` is done together with its neighbours. */
+ax_ex ax_nest_schedule_first_of_column(const ax_nest_schedule *schedule, ax_ex load); /* the first load of its element; itself otherwise */
 bool ax_nest_schedule_in_columns(const ax_nest_schedule *schedule, ax_ex load, uint32_t loop);
 /* For a kernel without reductions: the short loop that a load lies along, while it steps over rows along the vector loop. With
    LANES the load would go over all rows once for each of their elements. -1: there is none. */
