@@ -1,5 +1,5 @@
-/* Stores that fill memory together (woven.c): columns of rows of two to sixteen elements come out as they are, in whichever order they are
-   stored, in whole and in ranges; where a column is missing, what lies in its place stays. */
+/* Stores that fill memory together (woven.c): columns of rows of two to sixteen elements come out as they are, in whichever order
+   they are stored, in whole and in ranges; where a column is missing, what lies in its place stays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -322,9 +322,10 @@ static bool has_short_rows(const ax_type *matrix, const ax_dot_side *s) {
          ax_type_elems(matrix) >= many && ax_product_result(matrix->dtype, &made) && made == matrix->dtype;
 }
 
-/* A matrix of a few rows and columns, as the gate of a quantum computer is, times many columns; or many rows times it, as points are turned
-   (plan/unroll.c). Panels would be mostly empty, and what a kernel is fused with would pass through memory. A matrix that begins with the
-   dimension that is summed over is one whose columns are rows: a GEMM takes it as it lies, and registers of a kernel would have to be turned. */
+/* A matrix of a few rows and columns, as the gate of a quantum computer is, times many columns; or many rows times it, as points
+   are turned (plan/unroll.c). Panels would be mostly empty, and what a kernel is fused with would pass through memory. A matrix that
+   begins with the dimension that is summed over is one whose columns are rows: a GEMM takes it as it lies, and registers of a kernel
+   would have to be turned. */
 static bool is_few_by_few(const ax_dot_side *left, int64_t m, int64_t n, int64_t k) {
   enum { few = 4, short_row = 8, most_terms = 48, least_results = 1024 };
   if (k <= few && m <= few) return true;

@@ -601,8 +601,8 @@ static bool reduces_by_steps(const ax_loop_kernel *kernel, const ax_store *store
 
 static bool unrolls(const ax_loop_kernel *kernel, uint32_t kept, int64_t most) {
   const int64_t steps = ax_dims_elems(kernel->rank - kept, kernel->dims + kept);
-  bool can = kept + kernel->reduce_rank <= kernel->rank && !kernel->running && !kernel->failed && steps > 0 && steps <= most && kernel->slot_count <= AX_MOST_SLOTS &&
-             steps * kernel->store_count <= AX_MOST_EXPRS && kernel->rank <= AX_MAX_RANK;
+  bool can = kept + kernel->reduce_rank <= kernel->rank && !kernel->running && !kernel->failed && steps > 0 && steps <= most &&
+             kernel->slot_count <= AX_MOST_SLOTS && steps * kernel->store_count <= AX_MOST_EXPRS && kernel->rank <= AX_MAX_RANK;
   for (uint32_t i = 0; can && i < kernel->store_count; i++) can = reduces_by_steps(kernel, &kernel->stores[i]);
   for (ax_ex node = 0; can && node < kernel->expr_count; node++) {
     const ax_scalar op = kernel->exprs[node].op;

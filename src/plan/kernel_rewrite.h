@@ -31,10 +31,11 @@ AX_MUST_USE ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *ker
 /* The steps of the kernel in which loop index `dim` is in begin .. begin + extent. It must not reduce. */
 AX_MUST_USE ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, uint32_t dim, int64_t begin, int64_t extent,
                                       ax_bound *out);
-/* A kernel of the first `kept` dimensions, none of them reduced over, that does in each step all steps of the others, one after another, with
-   the same slots. NULL: more than `most` of these, or none; sums of narrow floats, which are not rounded in each step; or what the
-   rewrites above do not have. */
-AX_MUST_USE ax_status ax_kernel_unroll(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t kept, int64_t most, ax_loop_kernel **out);
+/* A kernel of the first `kept` dimensions, none of them reduced over, that does in each step all steps of the others, one after
+   another, with the same slots. NULL: more than `most` of these, or none; sums of narrow floats, which are not rounded in each
+   step; or what the rewrites above do not have. */
+AX_MUST_USE ax_status ax_kernel_unroll(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t kept, int64_t most,
+                                       ax_loop_kernel **out);
 /* Without the stores for which dropped[i] is true (NULL: none), and without the nodes and slots that no remaining store needs. */
 AX_MUST_USE ax_status ax_kernel_prune(ax_arena *arena, const ax_bound *kernel, const bool *dropped, ax_bound *out);
 /* needed: by node. Marks the operands of a node; of all marked nodes, and so on. */

@@ -193,9 +193,9 @@ static bool can_cut(const cutter *c, uint32_t at, const parts *p, stride *out, u
   return true;
 }
 
-/* A reader that takes elements at places along the parts that are known, and so each of one part: as a sum over the array of which few
-   steps go along the parts, once its steps are spelled out. `out`: the kernel, of its own, still of the whole array. NULL: it is no such
-   reader. */
+/* A reader that takes elements at places along the parts that are known, and so each of one part: as a sum over the array of which
+   few steps go along the parts, once its steps are spelled out. `out`: the kernel, of its own, still of the whole array. NULL: it
+   is no such reader. */
 static ax_status can_read(const cutter *c, uint32_t at, const parts *p, ax_bound *out, uint32_t *loads) {
   enum { most_steps = 16 };
   const ax_op *op = &c->nodes[at].op;
@@ -215,8 +215,10 @@ static ax_status can_read(const cutter *c, uint32_t at, const parts *p, ax_bound
   for (uint32_t i = 0; i < p->count; i++)
     if (c->nodes[p->part[i].node].order >= c->nodes[at].order) return AX_OK;
   ax_loop_kernel *fresh;
-  if (kernel->reduce_rank > 0) AX_TRY(ax_kernel_unroll(&c->plan->drafts, kernel, kept, most_steps, &fresh));
-  else if ((fresh = ax_kernel_copy(&c->plan->drafts, kernel)) == NULL) return ax_out_of_memory(sizeof *fresh);
+  if (kernel->reduce_rank > 0)
+    AX_TRY(ax_kernel_unroll(&c->plan->drafts, kernel, kept, most_steps, &fresh));
+  else if ((fresh = ax_kernel_copy(&c->plan->drafts, kernel)) == NULL)
+    return ax_out_of_memory(sizeof *fresh);
   if (fresh == NULL || fresh->slot_count + p->count > AX_MOST_SLOTS) return AX_OK;
   uint32_t *buffers = ax_arena_alloc(&c->plan->drafts, AX_MOST_SLOTS * sizeof buffers[0]);
   if (buffers == NULL) return ax_out_of_memory(AX_MOST_SLOTS * sizeof buffers[0]);
@@ -527,7 +529,8 @@ static ax_status cut_readers(cutter *c, parts *whole, bool *done) {
   AX_TRY(make_part_buffers(c, &p));
   for (uint32_t i = 0; i < p.count; i++) AX_TRY(move_writer(c, &p, &p.part[i]));
   for (uint32_t r = 0; r < count; r++)
-    AX_TRY(reads[r].kernel != NULL ? read_parts(c, readers[r], &p, &reads[r]) : replace_reader(c, readers[r], &p, made + r * most_parts));
+    AX_TRY(reads[r].kernel != NULL ? read_parts(c, readers[r], &p, &reads[r])
+                                   : replace_reader(c, readers[r], &p, made + r * most_parts));
   c->changed = true;
   *done = true;
   return AX_OK;

@@ -171,7 +171,8 @@ static void parts_that_a_sum_takes_are_not_put_together(void **state) {
   static const struct {
     ax_function body;
     uint32_t out_count, kernels; /* 0: any number */
-  } cases[] = {{summed_stack, 1, 1}, {greatest_of_stack, 1, 1}, {stack_for_many, 3, 0}, {rows_of_stack, 1, 0}, {narrow_stack, 1, 0}};
+  } cases[] = {
+      {summed_stack, 1, 1}, {greatest_of_stack, 1, 1}, {stack_for_many, 3, 0}, {rows_of_stack, 1, 0}, {narrow_stack, 1, 0}};
   (void)state;
   for (size_t i = 0; i < AX_COUNT(cases); i++) {
     const ax_type type = TEST_TYPE(AX_F32, rows + stacked, 300);
@@ -231,8 +232,10 @@ static void colours_are_not_chosen_one_by_one(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(slices_of_what_is_not_made), cmocka_unit_test(many_slices_of_what_is_made),
-                                     cmocka_unit_test(slices_across_parts), cmocka_unit_test(others_read_it),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(slices_of_what_is_not_made),
+                                     cmocka_unit_test(many_slices_of_what_is_made),
+                                     cmocka_unit_test(slices_across_parts),
+                                     cmocka_unit_test(others_read_it),
                                      cmocka_unit_test(colours_are_not_chosen_one_by_one),
                                      cmocka_unit_test(parts_that_a_sum_takes_are_not_put_together)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,9 +2,9 @@
 
      y[r, i] = sum over j < 3 of a[i, j] x[r, j]      y[r, i] = a[i, 0] x[r, 0] + a[i, 1] x[r, 1] + a[i, 2] x[r, 2]
 
-   So points are turned, colours mixed, small matrices multiplied: as a sum each number of a row would be made by itself, from memory that is
-   stepped over row by row. Without one, registers take several rows at once (jit/emit/narrow.c), and fusion takes what comes before and
-   after into the same kernel. Terms are added in the order in which a sum adds them. */
+   So points are turned, colours mixed, small matrices multiplied: as a sum each number of a row would be made by itself, from
+   memory that is stepped over row by row. Without one, registers take several rows at once (jit/emit/narrow.c), and fusion takes
+   what comes before and after into the same kernel. Terms are added in the order in which a sum adds them. */
 #include "plan/kernel_rewrite.h"
 #include "plan/passes.h"
 

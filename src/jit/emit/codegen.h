@@ -39,8 +39,8 @@ LLVMValueRef ax_cg_broadcast(const ax_codegen *cg, LLVMValueRef scalar, uint32_t
 LLVMValueRef ax_cg_iota(const ax_codegen *cg, uint32_t bits, uint32_t lanes, int64_t step); /* 0, step, 2 step, ... */
 /* Lane i is lane from[i] of a followed by b; b may be NULL; a negative one is poison. */
 LLVMValueRef ax_cg_shuffle(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, const int64_t *from, uint32_t count);
-/* interleave.c: `count` vectors become as many with an element of each in turn, v[0][0] v[1][0] .. v[0][1] ..; and back. NULL: a vector
-   whose elements are none, or that is not needed. At most AX_MOST_IN_TURN. */
+/* interleave.c: `count` vectors become as many with an element of each in turn, v[0][0] v[1][0] .. v[0][1] ..; and back. NULL: a
+   vector whose elements are none, or that is not needed. At most AX_MOST_IN_TURN. */
 enum { AX_MOST_IN_TURN = 16 };
 void ax_cg_interleave(const ax_codegen *cg, LLVMValueRef *values, uint32_t count, uint32_t lanes);
 void ax_cg_deinterleave(const ax_codegen *cg, LLVMValueRef *values, uint32_t count, uint32_t lanes);

@@ -205,7 +205,8 @@ static void elements_in_turn(void **state) {
 }
 
 static LLVMValueRef counted(uint32_t first, uint32_t step) {
-  LLVMValueRef start = LLVMBuildAdd(cg.builder, ax_cg_integer(&cg, AX_S32, lanes, first), load_words(1), ""); /* of 0, unknown to LLVM */
+  LLVMValueRef start =
+      LLVMBuildAdd(cg.builder, ax_cg_integer(&cg, AX_S32, lanes, first), load_words(1), ""); /* of 0, unknown to LLVM */
   return LLVMBuildAdd(cg.builder, start, ax_cg_iota(&cg, 32, lanes, step), "");
 }
 
@@ -590,7 +591,9 @@ int main(void) {
       BY_HAND(constants_of_vectors),
       BY_HAND(constants_by_the_bits_of_their_dtype),
       BY_HAND(a_scalar_in_all_lanes),
-      BY_HAND(lanes_in_another_order), BY_HAND(elements_in_turn), BY_HAND(rows_and_columns),
+      BY_HAND(lanes_in_another_order),
+      BY_HAND(elements_in_turn),
+      BY_HAND(rows_and_columns),
       BY_HAND(an_intrinsic_of_a_vector_type),
       BY_HAND(memory_to_registers_and_back),
       BY_HAND(upper_halves_of_rounded_numbers),
@@ -601,7 +604,8 @@ int main(void) {
       BY_HAND(reductions_of_nothing),
       BY_HAND(a_reduction_begins_with_its_identity),
       BY_HAND(floats_as_integers_of_the_same_order),
-      BY_HAND(the_smaller_of_two), BY_HAND(a_nan_is_the_largest_and_the_smallest),
+      BY_HAND(the_smaller_of_two),
+      BY_HAND(a_nan_is_the_largest_and_the_smallest),
       BY_HAND(integers_divided),
       cmocka_unit_test(integers_divided_by_numbers),
       BY_HAND(long_integers_divided),

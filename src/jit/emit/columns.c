@@ -16,7 +16,8 @@
 
    A reduction over short rows whose rows lie in lanes works alike: there the neighbours are the instances of one load.
 
-   Of short rows of which half the elements or more are loaded, all are: whole vectors, and the columns are taken apart (interleave.c). */
+   Of short rows of which half the elements or more are loaded, all are: whole vectors, and the columns are taken apart
+   (interleave.c). */
 #include "jit/emit/nest.h"
 
 enum { most_bytes = 16, least_bytes = 4, most_nodes = 512 };

@@ -1,13 +1,13 @@
-/* Elements of several vectors in turn, and back. Halves, which are the vectors even and odd by number, are interleaved first, each by
-   itself, and so on down:
+/* Elements of several vectors in turn, and back. Halves, which are the vectors even and odd by number, are interleaved first,
+   each by itself, and so on down:
 
      a0 a1 a2 a3 | c0 ..        a0 c0 a1 c1 | a2 c2 ..         a0 b0 c0 d0 | a1 b1 c1 d1 | ..
      b0 b1 b2 b3 | d0 ..   ->   b0 d0 b1 d1 | b2 d2 ..    ->
 
    So eight vectors take 24 shuffles of two vectors, where one after another would take 56.
 
-   Of 3, 5 or 7 vectors no two elements of one go to the same lane of different results, since lanes are a power of two. So each vector is
-   shuffled once, and what goes to each result is chosen by masks:
+   Of 3, 5 or 7 vectors no two elements of one go to the same lane of different results, since lanes are a power of two. So each
+   vector is shuffled once, and what goes to each result is chosen by masks:
 
      a0 a1 a2 a3        a0 a3 a2 a1        a0 b0 c0 a1          of the first the lanes 0 and 3,
      b0 b1 b2 b3        b1 b0 b3 b2        b1 c1 a2 b2          of the second the lanes 1, 0 and 3,
@@ -65,7 +65,9 @@ static LLVMValueRef chosen(const ax_codegen *cg, LLVMValueRef *v, uint32_t count
 static LLVMValueRef of_two(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, const turn *t, uint32_t lanes) {
   int64_t from[most_lanes];
   for (uint32_t l = 0; l < lanes; l++)
-    from[l] = t->which[l] == 0 ? (a != NULL ? (int64_t)t->lane[l] : -1) : b == NULL ? -1 : (int64_t)t->lane[l] + (a != NULL ? lanes : 0);
+    from[l] = t->which[l] == 0 ? (a != NULL ? (int64_t)t->lane[l] : -1)
+              : b == NULL      ? -1
+                               : (int64_t)t->lane[l] + (a != NULL ? lanes : 0);
   return a == NULL ? permuted(cg, b, from, lanes) : ax_cg_shuffle(cg, a, b, from, lanes);
 }
 

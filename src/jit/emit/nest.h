@@ -188,15 +188,15 @@ LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef
                                 LLVMValueRef mask);
 void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
                          LLVMValueRef value);
-/* Vectors of the first `span` columns of rows of `row` elements, of which whole vectors are loaded, and nothing after the last element that is in
-   one of these columns. `partial`: of the rows that are there. `columns` has `row` entries. */
+/* Vectors of the first `span` columns of rows of `row` elements, of which whole vectors are loaded, and nothing after the last
+   element that is in one of these columns. `partial`: of the rows that are there. `columns` has `row` entries. */
 void ax_nest_load_rows(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, uint32_t row, uint32_t span, bool partial,
                        LLVMValueRef *columns);
-/* The first `count` lanes, side by side, in parts of 2^k lanes: who reads such a part soon does not wait for it, as he would for what is stored
-   under a mask. */
+/* The first `count` lanes, side by side, in parts of 2^k lanes: who reads such a part soon does not wait for it, as he would for
+   what is stored under a mask. */
 void ax_nest_store_parts(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t count, LLVMValueRef value);
-/* Where some rows of a vector are there, `stride` elements apart, and of the last `span` elements: the mask of a whole vector that begins
-   `start` elements behind the first. */
+/* Where some rows of a vector are there, `stride` elements apart, and of the last `span` elements: the mask of a whole vector
+   that begins `start` elements behind the first. */
 LLVMValueRef ax_nest_mask_up_to(ax_nest *nest, int64_t stride, int64_t span, int64_t start);
 /* Whether a start of these dependences differs between lanes or instances, so that loads add it and not the loops' pointers. */
 bool ax_nest_start_is_added_by_load(const ax_nest_schedule *schedule, uint64_t deps);

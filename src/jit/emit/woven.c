@@ -34,8 +34,10 @@ static void store_some(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer,
     LLVMValueRef place = ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, k * lanes));
     const int64_t rest = nest->present_count * count - k * lanes;
     if (nest->present_count >= 0 && rest <= 0) return;
-    if (nest->present_count >= 0) ax_nest_store_parts(nest, element, place, rest < lanes ? rest : lanes, values[k]);
-    else ax_nest_store_lanes(nest, element, place, 1, ax_nest_mask_up_to(nest, count, count, k * lanes), values[k]);
+    if (nest->present_count >= 0)
+      ax_nest_store_parts(nest, element, place, rest < lanes ? rest : lanes, values[k]);
+    else
+      ax_nest_store_lanes(nest, element, place, 1, ax_nest_mask_up_to(nest, count, count, k * lanes), values[k]);
   }
 }
 

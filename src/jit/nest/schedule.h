@@ -184,7 +184,8 @@ bool ax_nest_schedule_only_moves(const ax_nest_schedule *schedule);
 AX_MUST_USE ax_status ax_nest_schedule_compose(ax_nest_schedule *schedule, ax_arena *arena, int *along);
 
 /* columns.c: whether a load that steps over rows along `loop` is done together with its neighbours. */
-ax_ex ax_nest_schedule_first_of_column(const ax_nest_schedule *schedule, ax_ex load); /* the first load of its element; itself otherwise */
+ax_ex ax_nest_schedule_first_of_column(const ax_nest_schedule *schedule,
+                                       ax_ex load); /* the first load of its element; itself otherwise */
 bool ax_nest_schedule_in_columns(const ax_nest_schedule *schedule, ax_ex load, uint32_t loop);
 /* For a kernel without reductions: the short loop that a load lies along, while it steps over rows along the vector loop. With
    LANES the load would go over all rows once for each of their elements. -1: there is none. */
