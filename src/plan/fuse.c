@@ -320,13 +320,14 @@ static bool makes_for_one(const fuser *f, const ax_op *producer, const ax_op *co
 }
 
 /* Whether elements are computed once: by their one reader, or by several that compute a share each. Each load is one read. */
-static bool computes_once(const fuser *f, uint32_t position, uint32_t at, uint32_t slot) {
+static bool computes_once(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
   const ax_op *producer = &f->block->ops[position], *consumer = &f->block->ops[at];
   const uint32_t allocation = allocation_of(f, consumer->kernel.buffers[slot]);
   if (producer->axes != consumer->axes || f->reads[allocation] > most_shares || !makes_for_one(f, producer, consumer)) return false;
   if (holds_more(f, &producer->kernel, position, at, allocation)) return false;
   const ax_loop_kernel *kernel = consumer->kernel.kernel;
-  int64_t elems = ax_type_elems(&f->plan->buffers[allocation].type);
+  const ax_slot *made = &producer->kernel.kernel->slots[store->slot]; /* of parts, where the array is of complex numbers */
+  int64_t elems = ax_dims_elems(made->rank, made->dims);
   if (ax_kernel_guards(kernel, slot)) elems += elems / 4; /* padded: computing the padding in vain costs less than a pass */
   return ax_kernel_loads_apart(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[allocation] <= elems;
 }
@@ -367,7 +368,7 @@ static bool chooses_often(const fuser *f, const ax_loop_kernel *producer, uint32
 static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
   const ax_loop_kernel *producer = f->block->ops[position].kernel.kernel, *consumer = f->block->ops[at].kernel.kernel;
   if (ax_rows_fill_little(producer, store, consumer)) return false;
-  if (computes_once(f, position, at, slot) || is_made_again(f, position, store, at, slot)) return true;
+  if (computes_once(f, position, store, at, slot) || is_made_again(f, position, store, at, slot)) return true;
   return ax_store_is_cheap(producer, store) && !ax_copy_gathers(producer, store, consumer, slot) &&
          !chooses_often(f, producer, allocation_of(f, f->block->ops[at].kernel.buffers[slot]));
 }
@@ -498,13 +499,13 @@ static ax_status inline_number(fuser *f, uint32_t at, uint32_t slot, bool *done)
 static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
   ax_op *consumer = &f->block->ops[at];
   const ax_buffer view = f->plan->buffers[consumer->kernel.buffers[slot]];
-  const ax_buffer *value = &f->plan->buffers[view.allocation];
-  if (!is_plain(f, view.allocation) || view.loop != AX_NONE || view.type.dtype != value->type.dtype) return AX_OK;
+  if (!is_plain(f, view.allocation) || view.loop != AX_NONE) return AX_OK;
   uint32_t position = last_touch(f, view.allocation, true);
   if (position == AX_NONE) return inline_number(f, at, slot, done); /* computed outside of this block, or by the consumer */
   ax_op *producer = &f->block->ops[position];
   const ax_store *store = whole_store(f, producer, view.allocation);
-  if (store == NULL || !worth_inlining(f, position, store, at, slot) || !inputs_unwritten(f, producer, position) ||
+  if (store == NULL || producer->kernel.kernel->slots[store->slot].dtype != view.type.dtype) return AX_OK; /* parts of complex numbers are */
+  if (!worth_inlining(f, position, store, at, slot) || !inputs_unwritten(f, producer, position) ||
       overwrites(f, producer, consumer, consumer->kernel.buffers[slot] == producer->kernel.buffers[store->slot]))
     return AX_OK;
   const ax_views views = {make_view, f};

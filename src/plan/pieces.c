@@ -498,6 +498,14 @@ static ax_status choose_parts(cutter *c, const parts *p, uint32_t last) {
 
 enum { most_readers = 8 };
 
+/* Whether that many more kernels would take longer than the array: kernels over parts of one size, as of a stack, mostly become one. */
+static bool are_too_small(const parts *p, const ax_type *type, uint32_t cuts) {
+  enum { small_stack = 256 };
+  bool same = true;
+  for (uint32_t i = 1; i < p->count; i++) same = same && p->part[i].extent == p->part[0].extent;
+  return p->count * cuts > p->count + cuts && ax_type_elems(type) < (same ? small_stack : small_elems);
+}
+
 static ax_status cut_readers(cutter *c, parts *whole, bool *done) {
   parts p = *whole;
   const uint32_t allocation = p.allocation;
@@ -505,7 +513,6 @@ static ax_status cut_readers(cutter *c, parts *whole, bool *done) {
   stride strides[most_readers];
   ax_bound made[most_readers * most_parts] = {{NULL, NULL}}, reads[most_readers];
   bool possible;
-  const ax_buffer *buffer = &c->plan->buffers[allocation];
   for (uint32_t t = c->first[0][allocation]; t != AX_NONE; t = c->touches[t].next) {
     uint32_t at = c->touches[t].node, before = loads;
     if (c->nodes[at].op.kind == AX_OP_NONE) continue;
@@ -521,7 +528,7 @@ static ax_status cut_readers(cutter *c, parts *whole, bool *done) {
     readers[count++] = at;
   }
   if (count == 0 || loads != c->reads[allocation]) return AX_OK; /* others read it, outside of this block */
-  if (p.count * cuts > p.count + cuts && ax_type_elems(&buffer->type) < small_elems) return AX_OK;
+  if (are_too_small(&p, &c->plan->buffers[allocation].type, cuts)) return AX_OK;
   if (p.count > c->allocation_capacity - c->plan->buffer_count)
     return AX_OK; /* the tables have room for the parts of arrays and not for parts of those */
   AX_TRY(make_pieces(c, readers, strides, reads, count, &p, made, &possible));

@@ -186,30 +186,26 @@ static bool divides_integers(const ax_expr *expr) {
   return (expr->op == AX_SCALAR_DIV || expr->op == AX_SCALAR_REM) && ax_is_exact(expr->dtype) && expr->dtype != AX_BOOL;
 }
 
-/* The quotient of the same two, if it stands shortly before the node, as in JAX's //. It has been computed then, in the same loop and for
-   the same instance, since it depends on the same loops. NULL: there is none. */
-static LLVMValueRef quotient_before(ax_nest *nest, ax_ex node, uint32_t instance) {
-  const ax_nest_schedule *s = nest->schedule;
-  const ax_expr *rest = &s->kernel->exprs[node];
-  for (ax_ex e = node, left = 32; e-- > 0 && left > 0; left--) {
-    const ax_expr *expr = &s->kernel->exprs[e];
-    if (expr->op == AX_SCALAR_DIV && s->live[e] && s->deps[e] == s->deps[node] && expr->arg[0] == rest->arg[0] && expr->arg[1] == rest->arg[1])
-      return *value_at(nest, e, instance);
-  }
-  return NULL;
-}
-
-/* A remainder reuses the quotient of the same operands. A divisor that is known to be positive needs no test for 0 and -1, where it is
-   one number: lanes beyond the end of a row, which are computed and not stored, are not in its range. NULL: it is a division as any. */
+/* A quotient and a remainder of the same two, as JAX's // and % want both, take one division. A divisor that is known to be positive needs
+   no test for 0 and -1, where it is one number: lanes beyond the end of a row, which are computed and not stored, are not in its range. */
 static LLVMValueRef divide_integers(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   const ax_integers by = ax_kernel_range(nest->schedule->kernel, expr->arg[1]);
   const bool positive = lanes == 1 && by.is && by.low > 0;
-  LLVMValueRef quotient = expr->op == AX_SCALAR_REM ? quotient_before(nest, node, instance) : NULL;
-  if (quotient == NULL && !positive) return NULL;
   LLVMValueRef x = ax_nest_value(nest, expr->arg[0], instance, lanes), y = ax_nest_value(nest, expr->arg[1], instance, lanes);
-  if (quotient == NULL) quotient = ax_cg_integer_div(&nest->cg, expr->dtype, x, y, positive, lanes);
-  return expr->op == AX_SCALAR_DIV ? quotient : ax_cg_integer_rest(&nest->cg, x, y, quotient);
+  const ax_divided *known = NULL;
+  for (uint32_t i = 0; i < AX_COUNT(nest->divided); i++) {
+    const ax_divided *one = &nest->divided[i];
+    if (one->block == LLVMGetInsertBlock(nest->cg.builder) && one->x == x && one->y == y && one->dtype == expr->dtype) known = one;
+  }
+  if (known == NULL) {
+    ax_divided *made = &nest->divided[nest->next_divided++ % AX_COUNT(nest->divided)];
+    *made = (ax_divided){.x = x, .y = y, .dtype = expr->dtype};
+    ax_cg_integer_divide(&nest->cg, expr->dtype, x, y, positive, lanes, &made->quotient, &made->rest);
+    made->block = LLVMGetInsertBlock(nest->cg.builder);
+    known = made;
+  }
+  return expr->op == AX_SCALAR_DIV ? known->quotient : known->rest;
 }
 
 static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
@@ -219,8 +215,7 @@ static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   ax_guard_state decided = expr->op == AX_SCALAR_SELECT ? ax_nest_known(nest, expr->arg[0], instance) : AX_KNOWN_NOT;
   if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
   if (divides_many(nest->schedule, node)) return divide(nest, expr, instance);
-  LLVMValueRef divided = divides_integers(expr) ? divide_integers(nest, node, instance, lanes) : NULL;
-  if (divided != NULL) return divided;
+  if (divides_integers(expr)) return divide_integers(nest, node, instance, lanes);
   if (converts_indices(nest, expr)) return converted_indices(nest, expr, instance);
   const int product = ax_expr_contracted(expr);
   if (product >= 0 && has_fma(nest->cg.vector_bytes)) return fused(nest, expr, product, instance, lanes);

@@ -99,6 +99,9 @@ LLVMValueRef ax_cg_extreme(const ax_codegen *cg, ax_dtype dtype, bool larger, LL
    undefined, and the process may end. */
 LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, bool positive, uint32_t lanes);
 LLVMValueRef ax_cg_integer_rest(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, LLVMValueRef quotient); /* what a / b leaves of a */
+/* Both. */
+void ax_cg_integer_divide(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, bool positive, uint32_t lanes,
+                          LLVMValueRef *quotient, LLVMValueRef *rest);
 LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef base, LLVMValueRef exponent,
                                uint32_t lanes);
 

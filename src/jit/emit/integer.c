@@ -101,6 +101,43 @@ LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRe
   return LLVMBuildSelect(builder, by_zero, ones, divide(cg, dtype, a, safe, lanes), "");
 }
 
+/* Of one number: a branch, which the processor foresees, instead of a divisor that is chosen, since who waits for it is often the next step
+   of a loop. One instruction has both results. */
+static void divide_one(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, LLVMValueRef *quotient, LLVMValueRef *rest) {
+  LLVMBuilderRef builder = cg->builder;
+  LLVMTypeRef type = LLVMTypeOf(a);
+  LLVMValueRef zero = LLVMConstNull(type), ones = LLVMConstAllOnes(type), by_zero = LLVMBuildICmp(builder, LLVMIntEQ, b, zero, "");
+  LLVMValueRef apart = by_zero;
+  if (is_signed(dtype)) apart = LLVMBuildOr(builder, by_zero, LLVMBuildICmp(builder, LLVMIntEQ, b, ones, ""), "");
+  LLVMBasicBlockRef blocks[] = {LLVMAppendBasicBlockInContext(cg->context, cg->function, "apart"),
+                                LLVMAppendBasicBlockInContext(cg->context, cg->function, "divides")};
+  LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(cg->context, cg->function, "divided");
+  LLVMBuildCondBr(builder, apart, blocks[0], blocks[1]);
+  LLVMPositionBuilderAtEnd(builder, blocks[0]); /* by 0: all bits, and a is left; by -1: -a, which the least number is itself */
+  LLVMValueRef quotients[] = {LLVMBuildSelect(builder, by_zero, ones, LLVMBuildSub(builder, zero, a, ""), ""), NULL};
+  LLVMValueRef rests[] = {LLVMBuildSelect(builder, by_zero, a, zero, ""), NULL};
+  LLVMBuildBr(builder, done);
+  LLVMPositionBuilderAtEnd(builder, blocks[1]);
+  quotients[1] = is_signed(dtype) ? LLVMBuildSDiv(builder, a, b, "") : LLVMBuildUDiv(builder, a, b, "");
+  rests[1] = is_signed(dtype) ? LLVMBuildSRem(builder, a, b, "") : LLVMBuildURem(builder, a, b, "");
+  LLVMBuildBr(builder, done);
+  LLVMPositionBuilderAtEnd(builder, done);
+  *quotient = LLVMBuildPhi(builder, type, "");
+  *rest = LLVMBuildPhi(builder, type, "");
+  LLVMAddIncoming(*quotient, quotients, blocks, 2);
+  LLVMAddIncoming(*rest, rests, blocks, 2);
+}
+
+void ax_cg_integer_divide(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, bool positive, uint32_t lanes,
+                          LLVMValueRef *quotient, LLVMValueRef *rest) {
+  if (lanes == 1 && !positive && !LLVMIsConstant(b)) {
+    divide_one(cg, dtype, a, b, quotient, rest);
+    return;
+  }
+  *quotient = ax_cg_integer_div(cg, dtype, a, b, positive, lanes);
+  *rest = ax_cg_integer_rest(cg, a, b, *quotient);
+}
+
 LLVMValueRef ax_cg_integer_rest(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, LLVMValueRef quotient) {
   return LLVMBuildSub(cg->builder, a, LLVMBuildMul(cg->builder, quotient, b, ""), "");
 }

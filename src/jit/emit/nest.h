@@ -26,6 +26,13 @@ typedef struct ax_clamped_starts {
   uint32_t next;
 } ax_clamped_starts;
 
+/* Integers that were divided, in the block in which quotient and rest are known (body.c). */
+typedef struct ax_divided {
+  LLVMBasicBlockRef block;
+  LLVMValueRef x, y, quotient, rest;
+  ax_dtype dtype;
+} ax_divided;
+
 /* The surroundings of a kernel that is emitted inside a larger function (fused_loop.h). */
 typedef struct ax_nest_inside {
   LLVMValueRef coordinates;
@@ -63,6 +70,8 @@ typedef struct ax_nest {
   LLVMValueRef *values;             /* [instance][node] */
   LLVMValueRef *spread_values;      /* [node]: in all lanes, of the nodes that is_spread names */
   LLVMValueRef *reciprocals;        /* [instance][node][2]: of divisors */
+  ax_divided divided[4];            /* the latest ones */
+  uint32_t next_divided;
   ax_ex *order;                     /* nodes of level 0, `ordered` of them: how they are computed (together.c) */
   uint32_t ordered, *depth;         /* depth: by node: functions of scalars that it waits for, one after another */
   bool *is_fetched;                 /* by node: a given number, which is loaded into all lanes where it is used (spread.c) */

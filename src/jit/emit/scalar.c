@@ -80,12 +80,32 @@ static LLVMValueRef emit_div(const op *o) {
 
 static ax_dtype computed(const op *o) { return o->dtype == AX_F64 ? AX_F64 : AX_F32; }
 
+/* Of one number whose size is below the divisor's, it is that number: as a phase is most of the time, to which a little is added in each
+   step of a loop. A branch, which the processor foresees, so that the next step waits for no division. Subnormal numbers, which may count
+   as 0, take the other way. */
+static LLVMValueRef rem_of_one(const op *o) {
+  LLVMBuilderRef b = o->cg->builder;
+  const double least = computed(o) == AX_F64 ? 0x1p-1022 : 0x1p-126;
+  LLVMValueRef x = unary(o, "llvm.fabs", o->args[0]), y = unary(o, "llvm.fabs", o->args[1]);
+  LLVMValueRef normal = LLVMBuildFCmp(b, LLVMRealOGE, x, number(o, least), ""), below = LLVMBuildFCmp(b, LLVMRealOLT, x, y, "");
+  LLVMBasicBlockRef from[] = {LLVMGetInsertBlock(b), LLVMAppendBasicBlockInContext(o->cg->context, o->cg->function, "divided")};
+  LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(o->cg->context, o->cg->function, "rest");
+  LLVMBuildCondBr(b, LLVMBuildAnd(b, normal, below, ""), done, from[1]);
+  LLVMPositionBuilderAtEnd(b, from[1]);
+  LLVMValueRef rests[] = {o->args[0], ax_cg_math(o->cg, AX_SCALAR_REM, computed(o), false, o->args, 1)};
+  LLVMBuildBr(b, done);
+  LLVMPositionBuilderAtEnd(b, done);
+  LLVMValueRef rest = LLVMBuildPhi(b, LLVMTypeOf(x), "");
+  LLVMAddIncoming(rest, rests, from, 2);
+  return rest;
+}
+
 /* The remainder of floats is exact, and so is that of bf16 and f16, computed as f32. Where registers have no function for it, it is the C
    library's fmod, lane by lane. */
 static LLVMValueRef emit_rem(const op *o) {
   LLVMBuilderRef b = o->cg->builder;
   if (o->kind == AX_KIND_FLOAT && ax_cg_has_own(o->cg, AX_SCALAR_REM, computed(o)))
-    return ax_cg_math(o->cg, AX_SCALAR_REM, computed(o), false, o->args, o->lanes);
+    return o->lanes == 1 ? rem_of_one(o) : ax_cg_math(o->cg, AX_SCALAR_REM, computed(o), false, o->args, o->lanes);
   if (o->kind == AX_KIND_FLOAT) {
     LLVMValueRef x = flushed(o, o->args[0]), y = flushed(o, o->args[1]);
     return flushed(o, LLVMBuildFRem(b, x, y, ""));
