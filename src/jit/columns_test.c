@@ -132,6 +132,48 @@ static void shapes(void **unused) {
         try_shape(&all[s], dtypes[d], w);
 }
 
+/* --- Columns whose numbers are computed --- */
+
+/* y[k, i] = x[i, at[k / 2] + k % 2]: two columns from each of two places, which the kernel does not know. */
+static ax_loop_kernel *looked_up_of(ax_arena *arena, int64_t rows, int64_t row) {
+  const int64_t from[] = {rows, row}, places[] = {2}, to[] = {4, rows};
+  ax_loop_kernel *k = ax_kernel_create(arena, 1, 0, &rows);
+  const uint32_t in = ax_kernel_slot(k, AX_F32, 2, from), at = ax_kernel_slot(k, AX_S64, 1, places), out = ax_kernel_slot(k, AX_F32, 2, to);
+  for (int64_t c = 0; c < 4; c++) {
+    const ax_position place[] = {{.dim = -1, .offset = c / 2, .dynamic = AX_NONE}};
+    const ax_position load[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE},
+                                {.dim = -1, .offset = c % 2, .dynamic = ax_kernel_load(k, at, place), .limit = row - 2}},
+                      store[] = {{.dim = -1, .offset = c, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .dynamic = AX_NONE}};
+    ax_kernel_store(k, out, store, ax_kernel_load(k, in, load), AX_SCALAR_NONE);
+  }
+  assert_false(k->failed);
+  return k;
+}
+
+static void looked_up(void **unused) {
+  static const int64_t sizes[][2] = {{100, 4}, {500, 7}, {9000, 10}, {9001, 6}};
+  (void)unused;
+  for (int w = 0; w < width_count; w++)
+    for (size_t i = 0; i < AX_COUNT(sizes); i++) {
+      const int64_t rows = sizes[i][0], row = sizes[i][1];
+      int64_t at[] = {row - 2, 1};
+      ax_arena arena = {0};
+      ax_kernel_code code;
+      float *x = malloc((size_t)(rows * row) * sizeof x[0]), *y = calloc((size_t)(4 * rows), sizeof y[0]);
+      if (ax_jit_compile(jits[w], (const ax_loop_kernel *[]){looked_up_of(&arena, rows, row)}, 1, &code) != AX_OK)
+        fail_msg("%s", ax_message());
+      for (int64_t e = 0; e < rows * row; e++) x[e] = (float)e;
+      code((void *[]){x, at, y}, NULL, 0, rows);
+      for (int64_t c = 0; c < 4; c++)
+        for (int64_t r = 0; r < rows; r++)
+          if (y[c * rows + r] != (float)(r * row + at[c / 2] + c % 2))
+            fail_msg("[%lld,%lld], %u bytes, column %lld, row %lld", (long long)rows, (long long)row, widths[w], (long long)c, (long long)r);
+      free(x);
+      free(y);
+      ax_arena_deinit(&arena);
+    }
+}
+
 /* --- Reductions of rows --- */
 
 /* y[i] = the sum, or the greatest, of 2 x[i, ..] over the middle of rows that are longer by `more`. */
@@ -246,6 +288,6 @@ static void turned(void **unused) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(shapes), cmocka_unit_test(reductions), cmocka_unit_test(turned)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(shapes), cmocka_unit_test(looked_up), cmocka_unit_test(reductions), cmocka_unit_test(turned)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

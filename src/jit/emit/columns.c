@@ -35,11 +35,8 @@ typedef struct columns { /* of one line */
 } columns;
 
 static bool is_beside(const ax_nest_schedule *s, ax_ex a, ax_ex b) {
-  const ax_nest_access *x = &s->accesses[a], *y = &s->accesses[b];
-  if (!y->live || y->moved != 0 || y->guard != AX_NONE || x->slot != y->slot) return false;
-  for (uint32_t l = 0; l < s->loop_count; l++)
-    if (x->stride[l] != y->stride[l]) return false;
-  return true;
+  const ax_nest_access *y = &s->accesses[b];
+  return y->live && y->guard == AX_NONE && ax_nest_schedule_go_together(s, &s->accesses[a], y);
 }
 
 static ax_ex find(const ax_nest_schedule *s, ax_ex load, int64_t offset) {

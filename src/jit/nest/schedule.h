@@ -171,6 +171,9 @@ uint32_t ax_nest_schedule_turned_lanes(const ax_nest_schedule *schedule, uint32_
    more that several rows fill whole cache lines. */
 bool ax_nest_schedule_fits_squares(const ax_nest_schedule *schedule);
 
+/* woven.c: whether the accesses go the same way, from starts that are computed or not, and so are always as far apart as their offsets are. */
+bool ax_nest_schedule_go_together(const ax_nest_schedule *schedule, const ax_nest_access *a, const ax_nest_access *b);
+
 /* woven.c: the stores that fill memory together with this one along the vector loop, each of them every `count`th element: in the order of
    memory. 0: there are none. `stores` has AX_MOST_WOVEN entries. */
 enum { AX_MOST_WOVEN = 16 };

@@ -4,8 +4,7 @@
 
 #include "jit/nest/schedule.h"
 
-/* Whether the accesses go the same way, wherever they begin. */
-static bool go_together(const ax_nest_schedule *s, const ax_nest_access *a, const ax_nest_access *b) {
+bool ax_nest_schedule_go_together(const ax_nest_schedule *s, const ax_nest_access *a, const ax_nest_access *b) {
   if (a->slot != b->slot || a->transposed || b->transposed || a->moved != 0 || b->moved != 0) return false;
   for (uint32_t d = 0; d < s->kernel->slots[a->slot].rank; d++)
     if (a->at[d].dynamic != b->at[d].dynamic || (a->at[d].dynamic != AX_NONE && a->at[d].limit != b->at[d].limit)) return false;
@@ -21,12 +20,12 @@ uint32_t ax_nest_schedule_woven(const ax_nest_schedule *s, uint32_t store, uint3
   if (count < 2 || count > AX_MOST_WOVEN) return 0;
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     const ax_nest_access *a = ax_nest_schedule_store(s, i);
-    if (s->kernel->stores[i].reduce != AX_SCALAR_NONE || !go_together(s, first, a)) continue;
+    if (s->kernel->stores[i].reduce != AX_SCALAR_NONE || !ax_nest_schedule_go_together(s, first, a)) continue;
     if (a->offset < low && first->offset - a->offset < count) low = a->offset;
   }
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     const ax_nest_access *a = ax_nest_schedule_store(s, i);
-    if (s->kernel->stores[i].reduce != AX_SCALAR_NONE || !go_together(s, first, a)) continue;
+    if (s->kernel->stores[i].reduce != AX_SCALAR_NONE || !ax_nest_schedule_go_together(s, first, a)) continue;
     if (a->offset < low || a->offset - low >= count) continue;
     stores[a->offset - low] = i;
     found |= 1u << (a->offset - low);
