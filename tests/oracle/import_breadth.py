@@ -43,6 +43,8 @@ KNOWN = {
     r"random.beta: (vmap )?8": "of parameters below 0, which has no meaning",
     r"lax.cumlogsumexp: complex64 .*": "a window takes its padding, of -inf, into the sum, as the specification says, which XLA leaves out",
 }
+# Loops that never end, of JAX's function, whoever runs it: not tried.
+ENDLESS = {r"scipy.special.expn": r".* specials 2 1"}
 DTYPES = "float32 bfloat16 float16 int8 int16 int32 uint8 uint16 uint32 bool complex64".split()
 WIDE = "float64 int64 uint64 complex128".split()
 
@@ -195,6 +197,8 @@ def functions():
 def cases_of(name, f, dtypes):
     found = {}
     for label, g, args in of_key(f) if name.startswith("random.") else of_arrays(f, dtypes):
+        if name in ENDLESS and re.fullmatch(ENDLESS[name], label):
+            continue
         if label not in found and outputs(g, args) is not None:
             found[label] = (g, args)
     return found
