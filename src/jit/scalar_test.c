@@ -125,7 +125,8 @@ static void try_op(const ax_expr *op, ax_dtype operand) {
     ax_kernel_code code = compile(jits[w], kernel), one_code = compile(jits[w], scalar);
     code(slots, NULL, 0, count);
     check(op, operand, got, wanted, count, tolerance(op->op, op->dtype), slots);
-    for (int64_t i = 0; i < count; i += 1 + count / 200) {
+    const int64_t step = op->op == AX_SCALAR_DIV || op->op == AX_SCALAR_REM ? 1 : 1 + count / 200; /* these have branches */
+    for (int64_t i = 0; i < count; i += step) {
       void *one_slots[] = {a + (size_t)i * ax_dtype_bytes(operand), b + (size_t)i * ax_dtype_bytes(operand), c + i, one};
       one_code(one_slots, NULL, 0, 1);
       check(op, operand, one, got + (size_t)i * bytes, 1, 0, one_slots);
@@ -387,6 +388,58 @@ static void falling_divisors(void **state) {
         if (ax_dtype_bytes(dtypes[d]) > 1 || extents[n] < 120) try_falling_divisors(w, dtypes[d], extents[n]);
 }
 
+/* --- Quotients and rests of the same bits --- */
+
+/* Of integers as they are, and of the same bits with a sign or without one: what is divided once must not be shared by both. */
+static ax_loop_kernel *divides_both(ax_arena *arena, ax_dtype dtype, ax_dtype other, int64_t count) {
+  const int64_t dims[] = {count};
+  ax_loop_kernel *k = ax_kernel_create(arena, 1, 0, dims);
+  ax_position at[1];
+  ax_at_identity(at, 1);
+  const uint32_t a = ax_kernel_slot(k, dtype, 1, dims), b = ax_kernel_slot(k, dtype, 1, dims);
+  const ax_ex x = ax_kernel_load(k, a, at), y = ax_kernel_load(k, b, at);
+  for (int unsigned_too = 0; unsigned_too < 2; unsigned_too++) {
+    const ax_dtype as = unsigned_too ? other : dtype;
+    const ax_ex p = unsigned_too ? ax_kernel_op(k, AX_SCALAR_CONVERT, as, x, AX_NONE, AX_NONE) : x,
+                q = unsigned_too ? ax_kernel_op(k, AX_SCALAR_CONVERT, as, y, AX_NONE, AX_NONE) : y;
+    for (int rest_first = 0; rest_first < 2; rest_first++) {
+      const ax_ex one = ax_kernel_op(k, rest_first == unsigned_too ? AX_SCALAR_REM : AX_SCALAR_DIV, as, p, q, AX_NONE);
+      ax_kernel_store(k, ax_kernel_slot(k, as, 1, dims), at, one, AX_SCALAR_NONE);
+    }
+  }
+  assert_false(k->failed);
+  return k;
+}
+
+static void quotients_and_rests(void **state) {
+  static const ax_dtype pairs[][2] = {{AX_S8, AX_U8}, {AX_S16, AX_U16}, {AX_S32, AX_U32}, {AX_S64, AX_U64}};
+  enum { count = int_edge_count * int_edge_count };
+  static uint64_t a[count], b[count], got[4][count], wanted[4][count];
+  (void)state;
+  for (size_t d = 0; d < AX_COUNT(pairs); d++) {
+    ax_arena arena = {0};
+    const ax_dtype dtype = pairs[d][0];
+    const size_t bytes = ax_dtype_bytes(dtype);
+    for (int64_t i = 0; i < count; i++) {
+      store_edge(dtype, a, i, (uint32_t)(i / int_edge_count));
+      store_edge(dtype, b, i, (uint32_t)(i % int_edge_count));
+    }
+    const ax_loop_kernel *all = divides_both(&arena, dtype, pairs[d][1], count), *one = divides_both(&arena, dtype, pairs[d][1], 1);
+    reference_run(all, (void *[]){a, b, wanted[0], wanted[1], wanted[2], wanted[3]}, NULL, 0, count);
+    for (int w = 0; w < width_count; w++) {
+      ax_kernel_code code = compile(jits[w], all), of_one = compile(jits[w], one);
+      code((void *[]){a, b, got[0], got[1], got[2], got[3]}, NULL, 0, count);
+      for (int k = 0; k < 4; k++) assert_memory_equal(got[k], wanted[k], count * bytes);
+      memset(got, 0xee, sizeof got);
+      for (size_t i = 0; i < count * bytes; i += bytes)
+        of_one((void *[]){(char *)a + i, (char *)b + i, (char *)got[0] + i, (char *)got[1] + i, (char *)got[2] + i, (char *)got[3] + i}, NULL,
+               0, 1);
+      for (int k = 0; k < 4; k++) assert_memory_equal(got[k], wanted[k], count * bytes);
+    }
+    ax_arena_deinit(&arena);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operations),
@@ -396,6 +449,7 @@ int main(void) {
       cmocka_unit_test(conversions),
       cmocka_unit_test(accuracy),
       cmocka_unit_test(one_divisor),
+      cmocka_unit_test(quotients_and_rests),
       cmocka_unit_test(random_bits_side_by_side),
       cmocka_unit_test(falling_divisors),
   };
