@@ -412,6 +412,12 @@ static void element_of_column(const ax_value *in, ax_value *out, void *context) 
   out[0] = ax_neg(ax_dynamic_slice(column, ((const ax_value[]){at[0], in[2], at[0]}), AX_DIMS(1, 2, 1)));
 }
 
+/* The parts of a complex number are looked up, and not the number. */
+static void size_of_one(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_abs(ax_reshape(ax_dynamic_slice(in[0], AX_LIST(1, &in[1]), AX_DIMS(1)), AX_DIMS()));
+}
+
 /* Rows of a reshape, turned: loaded where they lie. */
 static void rows_turned(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -494,6 +500,7 @@ static void views(void **state) {
   const ax_type of_row[] = {matrix, TEST_SCALAR(AX_S32), TEST_SCALAR(AX_S32)};
   expect(element_of_row, of_row, 3, 1, "kernel[2]");
   expect(element_of_column, of_row, 3, 1, "kernel[1,2,1]");
+  expect(size_of_one, ((const ax_type[]){TEST_TYPE(AX_C64, 24), TEST_SCALAR(AX_S32)}), 2, 1, "kernel[]");
   expect(divided, row, 2, 1, "kernel[6,4]; reduce[24]");
   expect(other_rows, in, 2, 1, "kernel[4,6]");
 }
