@@ -77,26 +77,29 @@ static bool wanted_after(const maker *m, uint32_t allocation) {
   return (!r->lodges && kind != AX_SPACE_SCRATCH && kind != AX_SPACE_KEPT && kind != AX_SPACE_CONST) || r->life.last >= m->end;
 }
 
+/* The elements of an allocation as registers hold them: of complex numbers both parts. 0: the operand sees it as something else. */
+static int64_t elems_of(const maker *m, const ax_buffer *buffer, ax_dtype dtype) {
+  const ax_buffer *allocation = &m->a->plan->buffers[buffer->allocation];
+  const bool same = ax_part_dtype(allocation->type.dtype) == dtype && buffer->type.dtype == dtype;
+  return same ? ax_buffer_bytes(allocation) / (int64_t)ax_dtype_bytes(dtype) : 0;
+}
+
 /* Whether an operand is a part of an allocation that may be held element by element; *first: its first element there. */
 static bool is_part(const maker *m, const ax_buffer *buffer, ax_dtype dtype, uint32_t *first) {
-  const ax_buffer *allocation = &m->a->plan->buffers[buffer->allocation];
-  const int64_t bytes = (int64_t)ax_dtype_bytes(dtype);
-  if (allocation->type.dtype != dtype || buffer->type.dtype != dtype || ax_type_elems(&allocation->type) > AX_FUSED_LOOP_ELEMENTS)
-    return false;
+  const int64_t bytes = (int64_t)ax_dtype_bytes(dtype), elems = elems_of(m, buffer, dtype);
+  if (elems == 0 || elems > AX_FUSED_LOOP_ELEMENTS) return false;
   if ((buffer->loop != AX_NONE && buffer->step != 0) || buffer->offset % bytes != 0) return false;
   *first = (uint32_t)(buffer->offset / bytes);
-  return buffer->offset + ax_buffer_bytes(buffer) <= ax_buffer_bytes(allocation);
+  return buffer->offset + ax_buffer_bytes(buffer) <= elems * bytes;
 }
 
 /* How many elements of an operand can be held in registers: all elements of its allocation if they are few, otherwise 0. */
 static uint16_t held_elems(const maker *m, const ax_buffer *buffer, ax_dtype dtype) {
-  const ax_buffer *allocation = &m->a->plan->buffers[buffer->allocation];
-  const int64_t bytes = ax_buffer_bytes(allocation);
+  const int64_t elems = elems_of(m, buffer, dtype), bytes = elems * (int64_t)ax_dtype_bytes(dtype);
   uint32_t first;
-  if (is_part(m, buffer, dtype, &first)) return (uint16_t)ax_type_elems(&allocation->type);
-  bool whole = allocation->type.dtype == dtype && buffer->type.dtype == dtype && ax_buffer_bytes(buffer) == bytes &&
-               buffer->offset == 0 && (buffer->loop == AX_NONE || buffer->step == 0);
-  return whole && bytes <= AX_FUSED_LOOP_HELD ? (uint16_t)ax_type_elems(&allocation->type) : 0;
+  if (is_part(m, buffer, dtype, &first)) return (uint16_t)elems;
+  const bool whole = ax_buffer_bytes(buffer) == bytes && buffer->offset == 0 && (buffer->loop == AX_NONE || buffer->step == 0);
+  return whole && bytes <= AX_FUSED_LOOP_HELD ? (uint16_t)elems : 0;
 }
 
 static bool same_ref(const ax_ref *a, const ax_ref *b) {

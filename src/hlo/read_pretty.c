@@ -633,7 +633,7 @@ static const form forms[] = {
     {"stablehlo.concatenate", "*, dim = {dimension:i}", NULL},
     {"stablehlo.pad", "%, %, low = {edge_padding_low:I}, high = {edge_padding_high:I}, interior = {interior_padding:I}", NULL},
     {"stablehlo.reverse", "%, dims = {dimensions:I}", NULL},
-    {"stablehlo.dynamic_slice", "*, sizes = {slice_sizes:I}", NULL},
+    {"stablehlo.dynamic_slice", "%, *, sizes = {slice_sizes:I}", NULL},
     {"stablehlo.get_tuple_element", "%[{index:i}]", NULL},
     {"stablehlo.reduce_precision", NULL, read_reduce_precision},
     {"stablehlo.cholesky", "%, lower = {lower:b}", NULL},

@@ -150,6 +150,8 @@ static const char *const forms[][2] = {
      "%0 = \"stablehlo.dynamic_slice\"(%a, %i, %i) <{slice_sizes = array<i64: 1, 2>}> : (tensor<4x6xf32>, tensor<i32>, "
      "tensor<i32>) -> "
      "tensor<1x2xf32>"},
+    {"%0 = stablehlo.dynamic_slice %s, , sizes = [] : (tensor<f32>) -> tensor<f32>",
+     "%0 = \"stablehlo.dynamic_slice\"(%s) <{slice_sizes = array<i64>}> : (tensor<f32>) -> tensor<f32>"},
     {"%0 = stablehlo.concatenate %a, %b, dim = 0 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>",
      "%0 = \"stablehlo.concatenate\"(%a, %b) <{dimension = 0 : i64}> : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>"},
     {"%0 = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [1] x [1], precision = [DEFAULT, DEFAULT] : "

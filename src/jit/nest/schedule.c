@@ -447,7 +447,8 @@ static void add_single(ax_nest_schedule *s, uint32_t *order) {
 static bool narrow_pays(const ax_nest_schedule *s, int64_t narrow, bool often) {
   enum { call_weight = 4, most_whole = 96, whole_rows = 4096, most_nodes = 256, least_rows = 64, rows_a_node = 4 };
   const int64_t nodes = body_weight(s, call_weight) * narrow, rows = s->work / narrow;
-  if (s->loops[s->vector].extent % s->lanes == 0) return nodes <= most_whole && rows >= whole_rows;
+  const bool along = ax_stride_length(ax_nest_schedule_store(s, 0)->stride[s->vector]) == 1;
+  if (along && s->loops[s->vector].extent % s->lanes == 0) return nodes <= most_whole && rows >= whole_rows;
   return nodes <= most_nodes && (often || (rows >= least_rows && rows >= nodes * rows_a_node));
 }
 
