@@ -13,13 +13,14 @@
 /* --- Random loops: carries of all kinds, changed by what gives the same bits everywhere, with loops and branches in each other
    --- */
 
-enum carry { COUNT, REAL, FLAG, BRAIN, HALF, LONG, ONE, BYTES, TABLE, CARRIES };
+enum carry { COUNT, REAL, FLAG, BRAIN, HALF, LONG, ONE, BYTES, PAIR, TABLE, CARRIES };
 enum { rows = 2, columns = 9 };
 
 static void carry_types(ax_type *types) {
   const ax_type all[CARRIES] = {TEST_SCALAR(AX_S32),  TEST_SCALAR(AX_F32), TEST_SCALAR(AX_BOOL),
                                 TEST_SCALAR(AX_BF16), TEST_SCALAR(AX_F16), TEST_SCALAR(AX_S64),
-                                TEST_TYPE(AX_F32, 1), TEST_TYPE(AX_S8, 3), TEST_TYPE(AX_F32, rows, columns)};
+                                TEST_TYPE(AX_F32, 1), TEST_TYPE(AX_S8, 3),     TEST_SCALAR(AX_C64),
+                                TEST_TYPE(AX_F32, rows, columns)};
   memcpy(types, all, sizeof all);
 }
 
@@ -36,7 +37,7 @@ static ax_value overwritten(const ax_value *c) {
 
 static void change(test_random *random, ax_value *c) {
   ax_value before = c[REAL];
-  switch (test_random_below(random, 14)) {
+  switch (test_random_below(random, 17)) {
     case 0: c[COUNT] = ax_add(ax_mul(c[COUNT], ax_integer(3)), ax_integer(1)); break;
     case 1: c[REAL] = halved(c[REAL], 1); break;
     case 2: c[FLAG] = ax_gt(c[REAL], cast(c[BRAIN], AX_F32)); break;
@@ -53,6 +54,9 @@ static void change(test_random *random, ax_value *c) {
     case 10: c[REAL] = ax_where(c[FLAG], c[REAL], ax_reduce_max(c[TABLE], AX_ALL_DIMS, false)); break;
     case 11: c[ONE] = ax_add(c[ONE], looked_up(c)); break;
     case 12: c[TABLE] = overwritten(c); break;
+    case 13: c[PAIR] = ax_complex(halved(ax_imag_part(c[PAIR]), 1), c[REAL]); break;
+    case 14: c[PAIR] = ax_conj(c[PAIR]); break;
+    case 15: c[REAL] = ax_add(ax_real_part(c[PAIR]), ax_imag_part(c[PAIR])); break;
     default: c[FLAG] = ax_eq(ax_and(c[COUNT], ax_integer(1)), ax_integer(0));
   }
 }
