@@ -138,6 +138,13 @@ static void scatter_in_order(scatter_by *s, int64_t windows, ax_value *out) {
   if (!ax_failed()) (ax_scan)((ax_fn){apply, ins, n, s}, n, windows, false, ins, in, n, out);
 }
 
+/* No window is inside an array that is shorter than a window, as one without elements is. */
+static bool is_too_short(const scatter_by *s) {
+  for (uint32_t d = 0; d < s->x.rank; d++)
+    if (s->sizes[d] > s->x.dims[d]) return true;
+  return false;
+}
+
 ax_status ax_scatter_by(uint32_t count, const ax_value *xs, ax_value indices, const ax_value *updates, const ax_scatter_params *params,
                         ax_fn body, ax_value *out) {
   scatter_by s = {.params = params, .count = count, .xs = xs, .updates = updates, .indices = indices};
@@ -149,7 +156,8 @@ ax_status ax_scatter_by(uint32_t count, const ax_value *xs, ax_value indices, co
   if (status == AX_OK) {
     const int64_t windows = ax_dims_elems(s.index.rank - 1, s.index.dims);
     ax_window_sizes(&params->at, &s.x, &s.wide, s.sizes);
-    if (params->at.unique || windows <= 1) scatter_together(&s, out);
+    if (is_too_short(&s)) memcpy(out, xs, count * sizeof out[0]);
+    else if (params->at.unique || windows <= 1) scatter_together(&s, out);
     else scatter_in_order(&s, windows, out);
   }
   ax_program_release(s.body);

@@ -50,6 +50,15 @@ static const char *const modules[] = {
     C("%a", "[1.0, 2.0]", "tensor<2xf32>") C("%i", "0", "tensor<0x1xi32>") C("%u", "0.0", "tensor<0xf32>")
     "  %0 = \"stablehlo.scatter\"(%a, %i, %u) " NUMBERS("inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]", "") SQUARE_AND_ADD
     " : (tensor<2xf32>, tensor<0x1xi32>, tensor<0xf32>) -> tensor<2xf32>\n  check.expect_eq %0, %a : tensor<2xf32>\n",
+    /* nothing to scatter to, one index or several */
+    C("%a", "0.0", "tensor<0x2xf32>") C("%i", "[[0], [1]]", "tensor<2x1xi32>") C("%u", "1.0", "tensor<2x2xf32>")
+    "  %0 = \"stablehlo.scatter\"(%a, %i, %u) "
+    NUMBERS("update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]", "") SQUARE_AND_ADD
+    " : (tensor<0x2xf32>, tensor<2x1xi32>, tensor<2x2xf32>) -> tensor<0x2xf32>\n  check.expect_eq %0, %a : tensor<0x2xf32>\n"
+    C("%i1", "[[0]]", "tensor<1x1xi32>") C("%u1", "1.0", "tensor<1x2xf32>")
+    "  %2 = \"stablehlo.scatter\"(%a, %i1, %u1) "
+    NUMBERS("update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0]", "") SQUARE_AND_ADD
+    " : (tensor<0x2xf32>, tensor<1x1xi32>, tensor<1x2xf32>) -> tensor<0x2xf32>\n  check.expect_eq %2, %a : tensor<0x2xf32>\n",
     /* two windows select one element: its start is squared and added to twice */
     C("%a", "[1.0, 3.0, 2.0, 5.0]", "tensor<4xf32>") C("%u", "[1.0, 2.0, 3.0]", "tensor<3xf32>") C("%z", "2.0", "tensor<f32>")
     "  %0 = \"stablehlo.select_and_scatter\"(%a, %u, %z) <{window_dimensions = array<i64: 2>, window_strides = array<i64: 1>}> ({\n"
