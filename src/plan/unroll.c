@@ -8,13 +8,71 @@
 #include "plan/kernel_rewrite.h"
 #include "plan/passes.h"
 
-static bool is_worth(const ax_loop_kernel *k) {
-  enum { most_terms = 8, most_nodes = 64, short_row = 16, least_results = 1024 };
+/* Whether results are short rows by themselves. */
+static bool makes_short_rows(const ax_loop_kernel *k, int64_t terms) {
+  enum { most_terms = 8, short_row = 16 };
+  return terms <= most_terms && k->dims[k->rank - k->reduce_rank - 1] <= short_row;
+}
+
+/* Functions that are called: columns would be put aside before each. */
+static bool calls(const ax_loop_kernel *k) {
+  for (ax_ex i = 0; i < k->expr_count; i++) {
+    const ax_scalar op = k->exprs[i].op;
+    if (op < AX_SCALAR_COUNT && ax_scalar_is_function(op) && op != AX_SCALAR_SQRT && op != AX_SCALAR_RSQRT && op != AX_SCALAR_EXP)
+      return true;
+  }
+  return false;
+}
+
+static bool stores_to(const ax_plan *plan, const ax_op *op, uint32_t allocation) {
+  for (uint32_t i = 0; op->kind == AX_OP_KERNEL && i < op->kernel.kernel->store_count; i++)
+    if (plan->buffers[op->kernel.buffers[op->kernel.kernel->stores[i].slot]].allocation == allocation) return true;
+  return false;
+}
+
+/* The kernel that has made, shortly before, what the one at `at` of the block loads from a slot: fusion takes it in. NULL: there is none. */
+static const ax_loop_kernel *maker_of(const ax_plan *plan, const ax_block *block, uint32_t at, uint32_t slot) {
+  enum { window = 24 };
+  const uint32_t allocation = plan->buffers[block->ops[at].kernel.buffers[slot]].allocation;
+  for (uint32_t i = at, left = window; i-- > 0 && left > 0; left--)
+    if (stores_to(plan, &block->ops[i], allocation)) return block->ops[i].kernel.kernel;
+  return NULL;
+}
+
+/* Whether each result is the sum of a short row, or of several that lie in the same way; not of what is in memory as it is, of which
+   reductions load whole lines (jit/emit/columns.c). */
+static bool takes_short_rows(const ax_plan *plan, const ax_block *block, uint32_t at, int64_t terms) {
+  enum { most_terms = 6 };
+  const ax_loop_kernel *k = block->ops[at].kernel.kernel;
+  const int row = (int)(k->rank - k->reduce_rank) - 1, along = row + 1;
+  bool any = false;
+  if (k->reduce_rank != 1 || terms > most_terms || calls(k)) return false;
+  for (ax_ex i = 0; i < k->expr_count; i++) {
+    const ax_expr *load = &k->exprs[i];
+    const uint32_t rank = load->op == AX_LEAF_LOAD ? k->slots[load->slot].rank : 0;
+    bool moves = false, by_row = false;
+    for (uint32_t d = 0; d < rank; d++) {
+      moves = moves || load->at[d].dim == along;
+      by_row = by_row || load->at[d].dim == row;
+      if (load->at[d].dynamic != AX_NONE) return false;
+    }
+    if (!moves) continue;
+    if (!by_row || load->at[rank - 1].dim != along || load->at[rank - 1].coef != 1) return false;
+    const ax_loop_kernel *maker = maker_of(plan, block, at, load->slot);
+    if (maker != NULL ? calls(maker) : k->expr_count == 1) return false;
+    any = true;
+  }
+  return any;
+}
+
+static bool is_worth(const ax_plan *plan, const ax_block *block, uint32_t at) {
+  enum { most_nodes = 64, least_results = 1024 };
+  const ax_loop_kernel *k = block->ops[at].kernel.kernel;
   const uint32_t kept = k->rank - k->reduce_rank;
-  if (k->reduce_rank == 0 || kept == 0 || k->store_count != 1) return false;
+  if (k->reduce_rank == 0 || kept == 0 || k->store_count != 1 || ax_dims_elems(kept, k->dims) < least_results) return false;
   const int64_t terms = ax_dims_elems(k->reduce_rank, k->dims + kept);
-  return terms > 0 && terms <= most_terms && terms * k->expr_count <= most_nodes && k->dims[kept - 1] <= short_row &&
-         ax_dims_elems(kept, k->dims) >= least_results;
+  return terms > 0 && terms * k->expr_count <= most_nodes &&
+         (makes_short_rows(k, terms) || takes_short_rows(plan, block, at, terms));
 }
 
 static ax_status unroll_block(void *context, ax_block *block, bool is_body) {
@@ -23,7 +81,7 @@ static ax_status unroll_block(void *context, ax_block *block, bool is_body) {
   for (uint32_t i = 0; i < block->count; i++) {
     ax_op *op = &block->ops[i];
     ax_loop_kernel *made;
-    if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || !is_worth(op->kernel.kernel)) continue;
+    if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || !is_worth(plan, block, i)) continue;
     const uint32_t kept = op->kernel.kernel->rank - op->kernel.kernel->reduce_rank;
     AX_TRY(ax_kernel_unroll(&plan->drafts, op->kernel.kernel, kept, INT64_MAX, &made));
     if (made != NULL) op->kernel.kernel = made;
