@@ -5,6 +5,7 @@
    So points are turned, colours mixed, small matrices multiplied: as a sum each number of a row would be made by itself, from
    memory that is stepped over row by row. Without one, registers take several rows at once (jit/emit/narrow.c), and fusion takes
    what comes before and after into the same kernel. Terms are added in the order in which a sum adds them. */
+#include "plan/fuse_worth.h"
 #include "plan/kernel_rewrite.h"
 #include "plan/passes.h"
 
@@ -30,13 +31,44 @@ static bool stores_to(const ax_plan *plan, const ax_op *op, uint32_t allocation)
   return false;
 }
 
-/* The kernel that has made, shortly before, what the one at `at` of the block loads from a slot: fusion takes it in. NULL: there is none. */
-static const ax_loop_kernel *maker_of(const ax_plan *plan, const ax_block *block, uint32_t at, uint32_t slot) {
+/* The operation that has made, shortly before, what the kernel at `at` of the block loads from a slot: fusion takes it in. AX_NONE: there is
+   none. */
+static uint32_t maker_of(const ax_plan *plan, const ax_block *block, uint32_t at, uint32_t slot) {
   enum { window = 24 };
   const uint32_t allocation = plan->buffers[block->ops[at].kernel.buffers[slot]].allocation;
   for (uint32_t i = at, left = window; i-- > 0 && left > 0; left--)
-    if (stores_to(plan, &block->ops[i], allocation)) return block->ops[i].kernel.kernel;
-  return NULL;
+    if (stores_to(plan, &block->ops[i], allocation)) return i;
+  return AX_NONE;
+}
+
+/* Whether a load goes along dimension `row` + 1 of its kernel in rows, one after another for each step of `row`; `*moves`: along it at all. */
+static bool is_by_rows(const ax_loop_kernel *k, const ax_expr *load, int row, bool *moves) {
+  const uint32_t rank = k->slots[load->slot].rank;
+  bool by_row = false;
+  *moves = false;
+  for (uint32_t d = 0; d < rank; d++) {
+    *moves = *moves || load->at[d].dim == row + 1;
+    by_row = by_row || load->at[d].dim == row;
+    if (load->at[d].dynamic != AX_NONE) return false;
+  }
+  return !*moves || (by_row && load->at[rank - 1].dim == row + 1 && load->at[rank - 1].coef == 1);
+}
+
+/* Whether what the kernel at `at` sums, and the kernels before it that make that element by element, take rows of their own for each result:
+   not the same rows again and again, as distances of all pairs do. */
+static bool takes_rows(const ax_plan *plan, const ax_block *block, uint32_t at, int row, uint32_t depth) {
+  enum { most_depth = 6 };
+  const ax_loop_kernel *k = block->ops[at].kernel.kernel;
+  if (depth > most_depth || calls(k)) return false;
+  for (ax_ex i = 0; i < k->expr_count; i++) {
+    bool moves;
+    if (k->exprs[i].op != AX_LEAF_LOAD) continue;
+    if (!is_by_rows(k, &k->exprs[i], row, &moves)) return false;
+    const uint32_t maker = moves ? maker_of(plan, block, at, k->exprs[i].slot) : AX_NONE;
+    if (maker == AX_NONE) continue;
+    if (!ax_kernels_same_space(block->ops[maker].kernel.kernel, k) || !takes_rows(plan, block, maker, row, depth + 1)) return false;
+  }
+  return true;
 }
 
 /* Whether each result is the sum of a short row, or of several that lie in the same way; not of what is in memory as it is, of which
@@ -44,25 +76,9 @@ static const ax_loop_kernel *maker_of(const ax_plan *plan, const ax_block *block
 static bool takes_short_rows(const ax_plan *plan, const ax_block *block, uint32_t at, int64_t terms) {
   enum { most_terms = 6 };
   const ax_loop_kernel *k = block->ops[at].kernel.kernel;
-  const int row = (int)(k->rank - k->reduce_rank) - 1, along = row + 1;
-  bool any = false;
-  if (k->reduce_rank != 1 || terms > most_terms || calls(k)) return false;
-  for (ax_ex i = 0; i < k->expr_count; i++) {
-    const ax_expr *load = &k->exprs[i];
-    const uint32_t rank = load->op == AX_LEAF_LOAD ? k->slots[load->slot].rank : 0;
-    bool moves = false, by_row = false;
-    for (uint32_t d = 0; d < rank; d++) {
-      moves = moves || load->at[d].dim == along;
-      by_row = by_row || load->at[d].dim == row;
-      if (load->at[d].dynamic != AX_NONE) return false;
-    }
-    if (!moves) continue;
-    if (!by_row || load->at[rank - 1].dim != along || load->at[rank - 1].coef != 1) return false;
-    const ax_loop_kernel *maker = maker_of(plan, block, at, load->slot);
-    if (maker != NULL ? calls(maker) : k->expr_count == 1) return false;
-    any = true;
-  }
-  return any;
+  if (k->reduce_rank != 1 || terms > most_terms) return false;
+  if (k->expr_count == 1 && maker_of(plan, block, at, k->exprs[0].slot) == AX_NONE) return false;
+  return takes_rows(plan, block, at, (int)k->rank - 2, 0);
 }
 
 static bool is_worth(const ax_plan *plan, const ax_block *block, uint32_t at) {
