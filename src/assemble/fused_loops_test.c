@@ -257,6 +257,42 @@ static void elements_choose(void **state) {
     }
 }
 
+/* --- Columns that are put together in each step: rows behind the last vector, and what lies behind the rows --- */
+
+enum { states = 3 };
+static AX_BODY(next_rows) {
+  const int64_t rows_of = *(const int64_t *)context;
+  for (uint32_t k = 0; k < states; k++) {
+    const int64_t columns_of = ax_typeof(in[k]).dims[1];
+    ax_value made[8];
+    for (int64_t c = 0; c < columns_of; c++) {
+      const ax_value one = ax_slice(in[k], AX_DIMS(0, c), AX_DIMS(rows_of, c + 1), NULL),
+                     next = ax_slice(in[k], AX_DIMS(0, (c + 1) % columns_of), AX_DIMS(rows_of, (c + 1) % columns_of + 1), NULL);
+      made[c] = ax_sub(ax_mul(one, ax_real(0.5)), next);
+    }
+    out[k] = ax_concatenate(AX_LIST((uint32_t)columns_of, made), 1);
+  }
+}
+static AX_BODY(rows_in_steps) {
+  ax_scan(AX_CLOSURE(next_rows, states, states, context), states, 3, false, AX_LIST(states, in), AX_LIST(states, out));
+}
+
+static void columns_put_together(void **state) {
+  (void)state;
+  for (int64_t count = 17; count < 40; count += 3)
+    for (int64_t wide = 2; wide <= 8; wide++) {
+      ax_type types[states];
+      for (uint32_t k = 0; k < states; k++) types[k] = ax_array_type(AX_F32, AX_DIMS(count, wide));
+      ax_program *program = test_trace(rows_in_steps, &count, types, states, states);
+      test_random random = {(uint64_t)(count * wide)};
+      ax_tensor *in[states];
+      for (uint32_t k = 0; k < states; k++) in[k] = test_random_tensor(&random, types[k], -1, 1);
+      TEST_EVERY_WAY(program, in, 0);
+      test_release(in, states);
+      ax_program_release(program);
+    }
+}
+
 /* --- Shorter registers --- */
 
 static void at_width(ax_runtime *runtime, ax_program *program, uint64_t seed) {
@@ -462,7 +498,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_loops),
       cmocka_unit_test(vectors),
-      cmocka_unit_test(elements_choose),
+      cmocka_unit_test(elements_choose), cmocka_unit_test(columns_put_together),
       cmocka_unit_test(shorter_registers),
       cmocka_unit_test(ten_deep),
       cmocka_unit_test(forty_deep),

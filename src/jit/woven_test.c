@@ -30,11 +30,12 @@ static void put(void *data, ax_dtype dtype, int64_t i, uint64_t bits) {
   memcpy((char *)data + i * (int64_t)ax_dtype_bytes(dtype), &bits, ax_dtype_bytes(dtype));
 }
 
-/* y[skipped + i, columns[c]] = x[c, i] */
-static ax_loop_kernel *stores_of(ax_arena *arena, ax_dtype dtype, const shape *s) {
-  const int64_t from[] = {s->count, s->rows}, to[] = {s->skipped + s->rows + 1, s->row}, dims[] = {s->rows, s->unrolled};
+/* y[skipped + i, columns[c]] = x[c, i]. whole: not to be cut into ranges, and memory ends with the rows. */
+static ax_loop_kernel *stores_of(ax_arena *arena, ax_dtype dtype, const shape *s, bool whole) {
+  const int64_t from[] = {s->count, s->rows}, to[] = {s->skipped + s->rows + !whole, s->row}, dims[] = {s->rows, s->unrolled};
   ax_loop_kernel *k = ax_kernel_create(arena, 2, 0, dims);
   const uint32_t in = ax_kernel_slot(k, dtype, 2, from), out = ax_kernel_slot(k, dtype, 2, to);
+  k->ranged = whole;
   for (uint32_t c = 0; c < (s->unrolled > 1 ? 1 : s->count); c++) {
     const bool along = s->unrolled > 1;
     const ax_position load[] = {{.dim = along ? 1 : -1, .coef = along, .offset = c, .dynamic = AX_NONE},
@@ -47,11 +48,11 @@ static ax_loop_kernel *stores_of(ax_arena *arena, ax_dtype dtype, const shape *s
   return k;
 }
 
-static void try_shape(const shape *s, ax_dtype dtype, int w) {
+static void try_shape(const shape *s, ax_dtype dtype, bool whole, int w) {
   ax_arena arena = {0};
-  ax_loop_kernel *kernel = stores_of(&arena, dtype, s);
+  ax_loop_kernel *kernel = stores_of(&arena, dtype, s, whole);
   const size_t bytes = ax_dtype_bytes(dtype), in = s->count * (size_t)s->rows * bytes,
-               out = (size_t)(s->skipped + s->rows + 1) * s->row * bytes;
+               out = (size_t)(s->skipped + s->rows + !whole) * s->row * bytes;
   char *x = calloc(1, in), *wanted = malloc(out);
   guarded y[2] = {guarded_create(out, true), guarded_create(out, false)};
   ax_kernel_code code;
@@ -64,8 +65,8 @@ static void try_shape(const shape *s, ax_dtype dtype, int w) {
     }
   for (int at = 0; at < 2; at++) {
     memset(y[at].data, 0xa5, out);
-    code((void *[]){x, y[at].data}, NULL, 0, s->rows / 3 + 1);
-    code((void *[]){x, y[at].data}, NULL, s->rows / 3 + 1, s->rows);
+    code((void *[]){x, y[at].data}, NULL, 0, whole ? s->unrolled : s->rows / 3 + 1);
+    if (!whole) code((void *[]){x, y[at].data}, NULL, s->rows / 3 + 1, s->rows);
     for (size_t i = 0; i < out; i += bytes)
       if (memcmp((char *)y[at].data + i, wanted + i, bytes) != 0)
         fail_msg("%s [%lld,%u], %u bytes: element %zu", ax_dtype_name(dtype), (long long)s->rows, s->row, widths[w], i / bytes);
@@ -96,7 +97,8 @@ static void shapes(void **unused) {
   (void)unused;
   for (int w = 0; w < width_count; w++)
     for (size_t d = 0; d < AX_COUNT(dtypes); d++)
-      for (size_t i = 0; i < AX_COUNT(all); i++) try_shape(&all[i], dtypes[d], w);
+      for (size_t i = 0; i < AX_COUNT(all); i++)
+        for (int whole = 0; whole < 2; whole++) try_shape(&all[i], dtypes[d], whole, w);
 }
 
 int main(void) {

@@ -326,11 +326,12 @@ static bool has_short_rows(const ax_type *matrix, const ax_dot_side *s) {
    are turned (plan/unroll.c). Panels would be mostly empty, and what a kernel is fused with would pass through memory. A matrix that
    begins with the dimension that is summed over is one whose columns are rows: a GEMM takes it as it lies, and registers of a kernel
    would have to be turned. */
-static bool is_few_by_few(const ax_dot_side *left, int64_t m, int64_t n, int64_t k) {
-  enum { few = 4, short_row = 8, most_terms = 48, least_results = 1024 };
+static bool is_few_by_few(const ax_dot_side *left, ax_dtype dtype, int64_t m, int64_t n, int64_t k) {
+  enum { few = 4, most_terms = 6, most_columns = 8, most_in_all = 24, least_results = 1024 };
   if (k <= few && m <= few) return true;
   const bool by_rows = left->contract.count == 1 && left->contract.v[0] > 0;
-  return by_rows && ((k <= few && n <= few) || (k <= short_row && n <= short_row && k * n <= most_terms && m * n >= least_results));
+  const bool is_short = dtype == AX_F32 && k <= most_terms && n <= most_columns && k * n <= most_in_all && m * n >= least_results;
+  return by_rows && ((k <= few && n <= few) || is_short);
 }
 
 /* Says whether a kernel is faster than a GEMM: for vectors, which are one long row, for many tiny matrices, and for one so tiny
@@ -340,7 +341,7 @@ static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const ax_dot_sid
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
   ax_dtype made;
   if (!ax_product_result(ax_multiplied_as(lhs->dtype), &made) || m == 1 || n == 1 || k == 1) return true;
-  return is_few_by_few(left, m, n, k) || m * n * k <= (listed_elems(lhs, &left->batch) > 1 ? tiny : tiny_alone);
+  return is_few_by_few(left, lhs->dtype, m, n, k) || m * n * k <= (listed_elems(lhs, &left->batch) > 1 ? tiny : tiny_alone);
 }
 
 /* Floats of a byte are multiplied as bf16, and integers of fewer bits as s8 or u8, which have all their numbers. */

@@ -498,12 +498,19 @@ static ax_status choose_parts(cutter *c, const parts *p, uint32_t last) {
 
 enum { most_readers = 8 };
 
-/* Whether that many more kernels would take longer than the array: kernels over parts of one size, as of a stack, mostly become one. */
-static bool are_too_small(const parts *p, const ax_type *type, uint32_t cuts) {
-  enum { small_stack = 256 };
-  bool same = true;
-  for (uint32_t i = 1; i < p->count; i++) same = same && p->part[i].extent == p->part[0].extent;
-  return p->count * cuts > p->count + cuts && ax_type_elems(type) < (same ? small_stack : small_elems);
+/* Whether parts are a stack's: each is one step along its dimension. Kernels over them mostly become one. That has a store for each,
+   which is fast for columns, that fill memory together (jit/emit/woven.c), and not for many rows. */
+static bool are_stacked(const parts *p) {
+  for (uint32_t i = 0; i < p->count; i++)
+    if (p->part[i].extent != 1) return false;
+  return true;
+}
+
+/* Whether that many more kernels would take longer than the array. */
+static bool are_too_many(const parts *p, const ax_type *type, uint32_t cuts) {
+  enum { most_unlike = 4, small_stack = 256 };
+  if (p->count > most_unlike && (!are_stacked(p) || (cuts > 0 && p->dim + 1 < type->rank))) return true;
+  return p->count * cuts > p->count + cuts && ax_type_elems(type) < (are_stacked(p) ? small_stack : small_elems);
 }
 
 static ax_status cut_readers(cutter *c, parts *whole, bool *done) {
@@ -528,7 +535,7 @@ static ax_status cut_readers(cutter *c, parts *whole, bool *done) {
     readers[count++] = at;
   }
   if (count == 0 || loads != c->reads[allocation]) return AX_OK; /* others read it, outside of this block */
-  if (are_too_small(&p, &c->plan->buffers[allocation].type, cuts)) return AX_OK;
+  if (are_too_many(&p, &c->plan->buffers[allocation].type, cuts)) return AX_OK;
   if (p.count > c->allocation_capacity - c->plan->buffer_count)
     return AX_OK; /* the tables have room for the parts of arrays and not for parts of those */
   AX_TRY(make_pieces(c, readers, strides, reads, count, &p, made, &possible));

@@ -9,10 +9,11 @@
 #include "plan/kernel_rewrite.h"
 #include "plan/passes.h"
 
-/* Whether results are short rows by themselves. */
+/* Whether results are short rows by themselves, of less than a vector; not of bytes, whose shuffles take longer. */
 static bool makes_short_rows(const ax_loop_kernel *k, int64_t terms) {
-  enum { most_terms = 8, short_row = 16 };
-  return terms <= most_terms && k->dims[k->rank - k->reduce_rank - 1] <= short_row;
+  enum { most_terms = 8, short_row = 12, least_bytes = 4 };
+  const int64_t row = k->dims[k->rank - k->reduce_rank - 1];
+  return terms <= most_terms && row > 1 && row <= short_row && ax_dtype_bytes(k->slots[k->stores[0].slot].dtype) >= least_bytes;
 }
 
 /* Functions that are called: columns would be put aside before each. */

@@ -16,8 +16,7 @@
 
    A reduction over short rows whose rows lie in lanes works alike: there the neighbours are the instances of one load.
 
-   Of short rows of which half the elements or more are loaded, all are: whole vectors, and the columns are taken apart
-   (interleave.c). */
+   Of short rows of which most elements are loaded, all are: whole vectors, and the columns are taken apart (interleave.c). */
 #include "jit/emit/nest.h"
 
 enum { most_bytes = 16, least_bytes = 4, most_nodes = 512 };
@@ -63,11 +62,12 @@ static bool is_plain(const ax_nest_access *access) { return access->live && acce
 
 /* Shuffles of short elements take long to compile. */
 static bool find_rows(const ax_nest_schedule *s, ax_ex load, uint32_t loop, rows *r) {
-  enum { least_bytes = 4 };
+  enum { least = 4, few = 4 };
   const ax_nest_access *access = &s->accesses[load];
   const int64_t row = access->stride[loop];
   if (!is_plain(access) || row < 2 || row > AX_MOST_IN_TURN || access->uneven[loop] != 0) return false;
-  if (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < least_bytes || s->kernel->expr_count > most_nodes) return false;
+  const size_t bytes = ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
+  if (bytes < least || !ax_nest_takes_turns(row, bytes) || s->kernel->expr_count > most_nodes) return false;
   const int64_t over = access->offset % row, start = access->offset - (over < 0 ? over + row : over);
   uint32_t found = 0, first = AX_MOST_IN_TURN;
   ax_ex at[AX_MOST_IN_TURN];
@@ -80,7 +80,7 @@ static bool find_rows(const ax_nest_schedule *s, ax_ex load, uint32_t loop, rows
     found++;
   }
   for (uint32_t c = 0; c < row; c++) r->of[c] = c < r->span ? at[first + c] : AX_NONE;
-  return found > 1 && found * 2 >= row;
+  return found > 1 && (row <= few ? found * 2 >= row : found * 4 >= row * 3);
 }
 
 static bool take_rows(ax_nest *nest, ax_ex load, LLVMValueRef pointer, uint32_t instance, LLVMValueRef *out) {

@@ -62,19 +62,37 @@ static LLVMValueRef chosen(const ax_codegen *cg, LLVMValueRef *v, uint32_t count
   return all;
 }
 
-static LLVMValueRef of_two(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, const turn *t, uint32_t lanes) {
-  int64_t from[most_lanes];
-  for (uint32_t l = 0; l < lanes; l++)
-    from[l] = t->which[l] == 0 ? (a != NULL ? (int64_t)t->lane[l] : -1)
-              : b == NULL      ? -1
-                               : (int64_t)t->lane[l] + (a != NULL ? lanes : 0);
-  return a == NULL ? permuted(cg, b, from, lanes) : ax_cg_shuffle(cg, a, b, from, lanes);
+/* One vector after the other, by shuffles of two: for two vectors, and for elements of less than four bytes, of which choosing by
+   masks takes as long as shuffling. */
+static LLVMValueRef in_chain(const ax_codegen *cg, LLVMValueRef *v, uint32_t count, const turn *t, uint32_t lanes) {
+  LLVMValueRef all = NULL;
+  for (uint32_t k = 0; k < count; k++) {
+    int64_t from[most_lanes];
+    if (v[k] == NULL) continue;
+    for (uint32_t l = 0; l < lanes; l++)
+      from[l] = t->which[l] == k                 ? (int64_t)t->lane[l] + (all != NULL ? lanes : 0)
+                : t->which[l] < k && all != NULL ? (int64_t)l
+                                                 : -1;
+    all = all == NULL ? ax_cg_shuffle(cg, v[k], NULL, from, lanes) : ax_cg_shuffle(cg, all, v[k], from, lanes);
+  }
+  return all;
+}
+
+static bool chains(LLVMValueRef *v, uint32_t count) {
+  for (uint32_t k = 0; k < count; k++) {
+    if (v[k] == NULL) continue;
+    LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(v[k]));
+    return count == 2 || LLVMGetTypeKind(element) == LLVMHalfTypeKind ||
+           (LLVMGetTypeKind(element) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(element) < 32);
+  }
+  return true;
 }
 
 /* A vector of each of `count`, which is 2 or odd, become as many, an element of each in turn. */
 static void interleave_some(const ax_codegen *cg, LLVMValueRef *v, uint32_t count, uint32_t lanes, LLVMValueRef *out) {
   LLVMValueRef moved[AX_MOST_IN_TURN];
-  for (uint32_t k = 0; k < count && count > 2; k++) {
+  const bool chain = chains(v, count);
+  for (uint32_t k = 0; k < count && !chain; k++) {
     int64_t from[most_lanes] = {0};
     for (uint32_t w = 0; w < count; w++) {
       const turn t = in_turn(count, w * lanes, lanes);
@@ -85,11 +103,12 @@ static void interleave_some(const ax_codegen *cg, LLVMValueRef *v, uint32_t coun
   }
   for (uint32_t w = 0; w < count; w++) {
     const turn t = in_turn(count, w * lanes, lanes);
-    out[w] = count == 2 ? of_two(cg, v[0], v[1], &t, lanes) : chosen(cg, moved, count, t.which, lanes);
+    out[w] = chain ? in_chain(cg, v, count, &t, lanes) : chosen(cg, moved, count, t.which, lanes);
   }
 }
 
 static void deinterleave_some(const ax_codegen *cg, LLVMValueRef *v, uint32_t count, uint32_t lanes, LLVMValueRef *out) {
+  const bool chain = chains(v, count);
   for (uint32_t k = 0; k < count; k++) {
     const turn t = each_of(count, k, lanes);
     uint32_t which[most_lanes] = {0};
@@ -98,7 +117,7 @@ static void deinterleave_some(const ax_codegen *cg, LLVMValueRef *v, uint32_t co
       which[t.lane[l]] = t.which[l];
       from[l] = t.lane[l];
     }
-    out[k] = count == 2 ? of_two(cg, v[0], v[1], &t, lanes) : permuted(cg, chosen(cg, v, count, which, lanes), from, lanes);
+    out[k] = chain ? in_chain(cg, v, count, &t, lanes) : permuted(cg, chosen(cg, v, count, which, lanes), from, lanes);
   }
 }
 

@@ -126,8 +126,8 @@ static void mask_first(ax_nest *nest, LLVMValueRef mask, LLVMValueRef present) {
 
 /* Whether every iteration may run under a mask at little cost: one body then serves whole vectors and remainders alike, which
    halves the time to compile. Not for much data: masked stores of whole cache lines still fetch them first. Nor where the body
-   does so little that making the mask counts, or stores elements apart, as the parts of complex numbers are: whole vectors of
-   these go together (woven.c), and under a mask each element alone. Nor inside a loop, where what one step stores is soon read: see
+   does so little that making the mask counts, or stores elements apart, as the parts of complex numbers are, which may take a store
+   for each. Nor inside a loop, where what one step stores is soon read: see
    lanes_in_parts (memory.c). */
 static bool masks_are_cheap(const ax_nest *nest) {
   const ax_nest_schedule *schedule = nest->schedule;

@@ -178,6 +178,11 @@ bool ax_nest_schedule_go_together(const ax_nest_schedule *schedule, const ax_nes
    memory. 0: there are none. `stores` has AX_MOST_WOVEN entries. */
 enum { AX_MOST_WOVEN = 16 };
 uint32_t ax_nest_schedule_woven(const ax_nest_schedule *schedule, uint32_t store, uint32_t *stores);
+/* Whether so many columns of elements of `bytes` take turns in registers sooner than each is moved by itself. Few do; of more,
+   eight bytes are few lanes, which 5 or 7 columns fill badly, and shuffles of less than four bytes take longer, also to compile. */
+static inline bool ax_nest_takes_turns(int64_t columns, size_t bytes) {
+  return columns <= 4 || bytes == 4 || (bytes == 8 && (columns & (columns - 1)) == 0);
+}
 bool ax_nest_schedule_weaves(const ax_nest_schedule *schedule); /* all of its stores */
 
 /* Whether the kernel only moves elements, from places that no value and no condition decides (composed.c). */

@@ -1,4 +1,4 @@
-/* Stores that fill memory together: each alone takes every second element, or every third or fourth, along the vector loop. No two stores of a
+/* Stores that fill memory together: each alone takes every second element, or every third and so on, along the vector loop. No two stores of a
    kernel write one place, so that where the vector loop has steps enough for a whole vector each store is in one group. */
 #include <string.h>
 
@@ -17,7 +17,8 @@ uint32_t ax_nest_schedule_woven(const ax_nest_schedule *s, uint32_t store, uint3
   const int64_t count = first->stride[s->vector];
   uint32_t found = 0;
   int64_t low = first->offset;
-  if (count < 2 || count > AX_MOST_WOVEN) return 0;
+  if (count < 2 || count > AX_MOST_WOVEN || !ax_nest_takes_turns(count, ax_dtype_bytes(s->kernel->slots[first->slot].dtype)))
+    return 0;
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     const ax_nest_access *a = ax_nest_schedule_store(s, i);
     if (s->kernel->stores[i].reduce != AX_SCALAR_NONE || !ax_nest_schedule_go_together(s, first, a)) continue;
