@@ -146,6 +146,11 @@ static AX_BODY(summed_stack) {
 }
 static AX_BODY(greatest_of_stack) {
   (void)context;
+  out[0] = ax_reduce_max(stack(in, 1), AX_DIMS(1), false);
+}
+/* So many rows would each be stored by themselves where what reads them is not a sum. */
+static AX_BODY(greatest_of_many) {
+  (void)context;
   out[0] = ax_reduce_max(ax_abs(stack(in, 1)), AX_DIMS(1), false);
 }
 /* A sum and a product of the same parts, and one that goes on. */
@@ -171,8 +176,8 @@ static void parts_that_a_sum_takes_are_not_put_together(void **state) {
   static const struct {
     ax_function body;
     uint32_t out_count, kernels; /* 0: any number */
-  } cases[] = {
-      {summed_stack, 1, 1}, {greatest_of_stack, 1, 1}, {stack_for_many, 3, 0}, {rows_of_stack, 1, 0}, {narrow_stack, 1, 0}};
+  } cases[] = {{summed_stack, 1, 1},   {greatest_of_stack, 1, 1}, {greatest_of_many, 1, 8},
+               {stack_for_many, 3, 0}, {rows_of_stack, 1, 0},     {narrow_stack, 1, 0}};
   (void)state;
   for (size_t i = 0; i < AX_COUNT(cases); i++) {
     const ax_type type = TEST_TYPE(AX_F32, rows + stacked, 300);
