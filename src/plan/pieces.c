@@ -498,15 +498,15 @@ static ax_status choose_parts(cutter *c, const parts *p, uint32_t last) {
 
 enum { most_readers = 8 };
 
-/* Whether parts are a stack's: each is one step along its dimension. Kernels over them mostly become one. That has a store for each,
-   which is fast for columns, that fill memory together (jit/emit/woven.c), and not for many rows. */
+/* Whether parts are a stack's: each is one step along its dimension. Kernels over them mostly become one. */
 static bool are_stacked(const parts *p) {
   for (uint32_t i = 0; i < p->count; i++)
     if (p->part[i].extent != 1) return false;
   return true;
 }
 
-/* Whether that many more kernels would take longer than the array. */
+/* Whether that many more kernels would take longer than the array. What is one kernel for a stack has a store for each part, which is
+   fast for columns, that fill memory together (jit/emit/woven.c), and not for many rows. */
 static bool are_too_many(const parts *p, const ax_type *type, uint32_t cuts) {
   enum { most_unlike = 4, small_stack = 256 };
   if (p->count > most_unlike && (!are_stacked(p) || (cuts > 0 && p->dim + 1 < type->rank))) return true;

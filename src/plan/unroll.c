@@ -20,8 +20,7 @@ static bool makes_short_rows(const ax_loop_kernel *k, int64_t terms) {
 static bool calls(const ax_loop_kernel *k) {
   for (ax_ex i = 0; i < k->expr_count; i++) {
     const ax_scalar op = k->exprs[i].op;
-    if (op < AX_SCALAR_COUNT && ax_scalar_is_function(op) && op != AX_SCALAR_SQRT && op != AX_SCALAR_RSQRT && op != AX_SCALAR_EXP)
-      return true;
+    if (ax_scalar_is_function(op) && op != AX_SCALAR_SQRT && op != AX_SCALAR_RSQRT && op != AX_SCALAR_EXP) return true;
   }
   return false;
 }

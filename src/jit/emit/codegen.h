@@ -98,8 +98,7 @@ LLVMValueRef ax_cg_extreme(const ax_codegen *cg, ax_dtype dtype, bool larger, LL
 /* Truncates; x/0 has all bits set; the most negative number by -1 is itself. positive: b is 1 or more in each lane, or the result is
    undefined, and the process may end. */
 LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, bool positive, uint32_t lanes);
-LLVMValueRef ax_cg_integer_rest(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, LLVMValueRef quotient); /* what a / b leaves of a */
-/* Both. */
+/* The same quotient, and what it leaves of a. */
 void ax_cg_integer_divide(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, bool positive, uint32_t lanes,
                           LLVMValueRef *quotient, LLVMValueRef *rest);
 LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef base, LLVMValueRef exponent,

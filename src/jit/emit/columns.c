@@ -106,7 +106,7 @@ static bool take_rows(ax_nest *nest, ax_ex load, LLVMValueRef pointer, uint32_t 
 static bool steps_over_rows(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t loop) {
   const int64_t stride = access->stride[loop];
   if (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) == 1 && ax_stride_picks(stride, s->lanes)) return false;
-  return has_many_rows(s, loop) && access->live && access->moved == 0 && access->guard == AX_NONE && (stride < -1 || stride > 4);
+  return has_many_rows(s, loop) && is_plain(access) && (stride < -1 || stride > 4);
 }
 
 /* Cuts the run [first, end) of neighbouring elements, all loaded, into lines, and finds the line that holds `offset`. The first
@@ -170,9 +170,7 @@ int ax_nest_schedule_choose_columns(const ax_nest_schedule *s) {
   if (s->reduces || !has_many_rows(s, s->vector)) return -1;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     const ax_nest_access *access = &s->accesses[id];
-    if (!access->live || access->moved != 0 || access->guard != AX_NONE ||
-        (access->stride[s->vector] > -2 && access->stride[s->vector] < 2))
-      continue;
+    if (!is_plain(access) || (access->stride[s->vector] > -2 && access->stride[s->vector] < 2)) continue;
     for (uint32_t l = 0; l < s->loop_count; l++) {
       const int64_t extent = s->loops[l].extent;
       if (l == s->vector || s->loops[l].ranged || access->stride[l] != 1 || extent > AX_MOST_ROW) continue;

@@ -135,11 +135,7 @@ void ax_cg_integer_divide(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, 
     return;
   }
   *quotient = ax_cg_integer_div(cg, dtype, a, b, positive, lanes);
-  *rest = ax_cg_integer_rest(cg, a, b, *quotient);
-}
-
-LLVMValueRef ax_cg_integer_rest(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, LLVMValueRef quotient) {
-  return LLVMBuildSub(cg->builder, a, LLVMBuildMul(cg->builder, quotient, b, ""), "");
+  *rest = LLVMBuildSub(cg->builder, a, LLVMBuildMul(cg->builder, *quotient, b, ""), "");
 }
 
 static LLVMValueRef bit_set(const ax_codegen *cg, LLVMValueRef value, LLVMValueRef one) {

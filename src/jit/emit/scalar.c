@@ -110,8 +110,9 @@ static LLVMValueRef emit_rem(const op *o) {
     LLVMValueRef x = flushed(o, o->args[0]), y = flushed(o, o->args[1]);
     return flushed(o, LLVMBuildFRem(b, x, y, ""));
   }
-  LLVMValueRef quotient = ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], false, o->lanes);
-  return ax_cg_integer_rest(o->cg, o->args[0], o->args[1], quotient);
+  LLVMValueRef quotient, rest;
+  ax_cg_integer_divide(o->cg, o->dtype, o->args[0], o->args[1], false, o->lanes, &quotient, &rest);
+  return rest;
 }
 
 /* llvm.maximum: NaN if either is, and -0 is less than +0. */

@@ -7,6 +7,8 @@
    They are several stores of a kernel, or the instances of one, where another loop than the vector loop is unrolled (columns.c). */
 #include "jit/emit/nest.h"
 
+_Static_assert((int)AX_MOST_WOVEN <= (int)AX_MOST_IN_TURN, "what is woven is interleaved at once");
+
 typedef struct strand { /* one of the stores, or instances, that take turns */
   uint32_t store, instance;
 } strand;
@@ -27,17 +29,18 @@ static uint32_t find(const ax_nest *nest, uint32_t store, uint32_t instance, str
   return nest->instances > 1 ? nest->instances : 0;
 }
 
-/* The rows that are there, if they are not all: so many elements of the vectors together, and no more, are stored. */
-static void store_some(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef *values, uint32_t count) {
+/* Whole vectors; where not `all` rows are there, as many elements of the vectors together as these have, and no more. */
+static void store_rows(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef *values, uint32_t count, bool all) {
   const int64_t lanes = nest->schedule->lanes;
   for (int64_t k = 0; k < count; k++) {
     LLVMValueRef place = ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, k * lanes));
     const int64_t rest = nest->present_count * count - k * lanes;
-    if (nest->present_count >= 0 && rest <= 0) return;
-    if (nest->present_count >= 0)
-      ax_nest_store_parts(nest, element, place, rest < lanes ? rest : lanes, values[k]);
-    else
+    if (all)
+      ax_nest_store_lanes(nest, element, place, 1, NULL, values[k]);
+    else if (nest->present_count < 0)
       ax_nest_store_lanes(nest, element, place, 1, ax_nest_mask_up_to(nest, count, count, k * lanes), values[k]);
+    else if (rest > 0)
+      ax_nest_store_parts(nest, element, place, rest < lanes ? rest : lanes, values[k]);
   }
 }
 
@@ -48,10 +51,10 @@ bool ax_nest_store_woven(ax_nest *nest, uint32_t store, uint32_t instance) {
   LLVMValueRef values[AX_MOST_WOVEN];
   const uint32_t count = find(nest, store, instance, strands);
   const ax_dtype dtype = ax_nest_store_dtype(nest, store);
+  const bool all = ax_nest_mask(nest, instance) == NULL;
   if (count == 0) return false;
   /* Before AVX-512 a mask of short elements is a branch for each. */
-  if (ax_nest_mask(nest, instance) != NULL && nest->present_count < 0 && nest->cg.vector_bytes < 64 && ax_dtype_bytes(dtype) < 4)
-    return false;
+  if (!all && nest->present_count < 0 && nest->cg.vector_bytes < 64 && ax_dtype_bytes(dtype) < 4) return false;
   for (uint32_t k = 0; k < count; k++)
     if (strands[k].store > store || strands[k].instance > instance) return true;
   for (uint32_t k = 0; k < count; k++) {
@@ -60,14 +63,6 @@ bool ax_nest_store_woven(ax_nest *nest, uint32_t store, uint32_t instance) {
   }
   LLVMValueRef pointer = ax_nest_instance_pointer(nest, s->kernel->expr_count + strands[0].store, strands[0].instance);
   ax_cg_interleave(&nest->cg, values, count, s->lanes);
-  LLVMTypeRef element = ax_nest_element(nest, s->kernel->expr_count + store);
-  if (ax_nest_mask(nest, instance) != NULL) {
-    store_some(nest, element, pointer, values, count);
-    return true;
-  }
-  for (uint32_t k = 0; k < count; k++) {
-    LLVMValueRef place = ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, (int64_t)k * s->lanes));
-    ax_nest_store_lanes(nest, element, place, 1, NULL, values[k]);
-  }
+  store_rows(nest, ax_nest_element(nest, s->kernel->expr_count + store), pointer, values, count, all);
   return true;
 }
