@@ -521,6 +521,30 @@ static void padded_short_rows(void **state) {
     }
 }
 
+/* A number for each short row, of the first rows only: in blocks of rows that have none it is a zero in all lanes. */
+static void numbers_of_some_short_rows(void **state) {
+  static const int64_t columns[] = {3, 5, 7, 15};
+  (void)state;
+  random_state = 1;
+  for (uint32_t i = 0; i < 2 * AX_COUNT(columns); i++) {
+    const int64_t dims[] = {4096, columns[i / 2]}, table[] = {5 * 4096, 3};
+    ax_arena arena = {0};
+    ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+    ax_position of_row[2] = {{.dim = 0, .coef = 5, .dynamic = AX_NONE}, {.dim = -1, .offset = 2, .dynamic = AX_NONE}}, at[2];
+    ax_at_identity(at, 2);
+    const ax_ex guard = ax_kernel_inside(k, 0, 1, 1, i % 2 == 0 ? 13 : 4000),
+                x = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 2, dims), at),
+                column = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_F32, ax_kernel_index(k, 1), AX_NONE, AX_NONE),
+                number = ax_kernel_load_where(k, ax_kernel_slot(k, AX_F32, 2, table), of_row, guard);
+    ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 2, dims), at, ax_kernel_op(k, AX_SCALAR_MIN, AX_F32, column, number, AX_NONE),
+                    AX_SCALAR_NONE);
+    ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 2, dims), at, x, AX_SCALAR_NONE);
+    assert_false(k->failed);
+    try_kernel(k);
+    ax_arena_deinit(&arena);
+  }
+}
+
 /* table[p[i, j]] = x[i, j, k], where calls do a range of a dimension that has one index. */
 static void stores_that_start_where_loads_say(void **state) {
   static const int64_t shapes[][3] = {{1, 1, 1}, {1, 1, 9}, {1, 1, 100}};
@@ -700,11 +724,16 @@ static void long_sums_of_constants(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels), cmocka_unit_test(orders_of_dimensions),
-                                     cmocka_unit_test(sums_of_stencils), cmocka_unit_test(padded_short_rows),
-                                     cmocka_unit_test(stores_that_start_where_loads_say), cmocka_unit_test(look_ups_in_rows_of_their_own),
-                                     cmocka_unit_test(look_ups_that_few_want), cmocka_unit_test(look_ups_in_small_tables),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels),
+                                     cmocka_unit_test(orders_of_dimensions),
+                                     cmocka_unit_test(sums_of_stencils),
+                                     cmocka_unit_test(padded_short_rows),
+                                     cmocka_unit_test(stores_that_start_where_loads_say),
+                                     cmocka_unit_test(look_ups_in_rows_of_their_own),
+                                     cmocka_unit_test(look_ups_that_few_want),
+                                     cmocka_unit_test(look_ups_in_small_tables),
                                      cmocka_unit_test(rolls_of_short_rows),
+                                     cmocka_unit_test(numbers_of_some_short_rows),
                                      cmocka_unit_test(long_sums_of_constants)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

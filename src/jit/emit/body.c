@@ -17,7 +17,7 @@ static LLVMValueRef *value_at(ax_nest *nest, ax_ex node, uint32_t instance) {
   return &nest->values[place_of(nest, node, instance)];
 }
 
-static uint32_t lanes_of(const ax_nest *nest, ax_ex node) {
+uint32_t ax_nest_lanes_of(const ax_nest *nest, ax_ex node) {
   return (nest->schedule->deps[node] & nest->spread) != 0 ? nest->schedule->lanes : 1;
 }
 
@@ -37,7 +37,7 @@ LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_
   if (nest->is_fetched[node] && lanes == nest->schedule->lanes) return ax_cg_broadcast(&nest->cg, emit_given(nest, node), lanes);
   LLVMValueRef value = *value_at(nest, node, instance);
   if (nest->is_spread[node] && lanes == nest->schedule->lanes) return nest->spread_values[node];
-  return lanes_of(nest, node) == lanes ? value : ax_cg_broadcast(&nest->cg, value, lanes);
+  return ax_nest_lanes_of(nest, node) == lanes ? value : ax_cg_broadcast(&nest->cg, value, lanes);
 }
 
 LLVMValueRef ax_nest_mask(const ax_nest *nest, uint32_t instance) {
@@ -210,7 +210,7 @@ static LLVMValueRef divide_integers(ax_nest *nest, ax_ex node, uint32_t instance
 
 static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
-  uint32_t lanes = lanes_of(nest, node);
+  uint32_t lanes = ax_nest_lanes_of(nest, node);
   LLVMValueRef args[3] = {NULL};
   ax_guard_state decided = expr->op == AX_SCALAR_SELECT ? ax_nest_known(nest, expr->arg[0], instance) : AX_KNOWN_NOT;
   if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
@@ -238,7 +238,7 @@ static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
     case AX_LEAF_LOAD:
       return ax_nest_load(nest, node, expr->dtype, instance);
     case AX_LEAF_INSIDE:
-      return ax_nest_guard(nest, node, first_index(nest, expr->at->dim, instance), lanes_of(nest, node));
+      return ax_nest_guard(nest, node, first_index(nest, expr->at->dim, instance), ax_nest_lanes_of(nest, node));
     default:
       return emit_op(nest, node, instance);
   }
@@ -248,12 +248,12 @@ static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
 static bool goes_abreast(const ax_nest *nest, ax_ex node) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   if (expr->op == AX_SCALAR_THREEFRY) return nest->instances <= AX_CG_ABREAST;
-  return ax_nest_schedule_in_line(nest->schedule, expr) && lanes_of(nest, node) * 4 == nest->cg.vector_bytes;
+  return ax_nest_schedule_in_line(nest->schedule, expr) && ax_nest_lanes_of(nest, node) * 4 == nest->cg.vector_bytes;
 }
 
 static void emit_abreast(ax_nest *nest, ax_ex node) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
-  const uint32_t lanes = lanes_of(nest, node);
+  const uint32_t lanes = ax_nest_lanes_of(nest, node);
   LLVMValueRef x[2][AX_CG_ABREAST];
   for (uint32_t i = 0; i < nest->instances; i++)
     for (int a = 0; a < ax_scalar_arity(expr->op); a++) x[a][i] = ax_nest_value(nest, expr->arg[a], i, lanes);
@@ -297,7 +297,7 @@ static void emit_level_stores(ax_nest *nest) {
     const ax_store *store = &schedule->kernel->stores[i];
     uint64_t deps = schedule->deps[store->expr] | ax_access_deps(schedule, ax_nest_schedule_store(schedule, i));
     if (store->reduce != AX_SCALAR_NONE || ax_nest_schedule_level(deps) != nest->level) continue;
-    uint32_t lanes = lanes_of(nest, store->expr), instances = deps >> schedule->unrolled & 1 ? nest->instances : 1;
+    uint32_t lanes = ax_nest_lanes_of(nest, store->expr), instances = deps >> schedule->unrolled & 1 ? nest->instances : 1;
     for (uint32_t k = 0; k < instances; k++)
       if (!ax_nest_store_woven(nest, i, k))
         ax_nest_store(nest, schedule->kernel->expr_count + i, ax_nest_value(nest, store->expr, k, lanes), lanes, k);

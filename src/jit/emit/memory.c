@@ -438,9 +438,7 @@ static LLVMValueRef load_wanted(ax_nest *nest, uint32_t access, LLVMValueRef poi
 
 /* The result of a load whose guard is known to be false: zeros, in as many lanes as the load would have. */
 static LLVMValueRef zeros(ax_nest *nest, uint32_t access, ax_dtype dtype) {
-  const ax_nest_schedule *schedule = nest->schedule;
-  return LLVMConstNull(
-      ax_cg_register(&nest->cg, dtype, ax_nest_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1));
+  return LLVMConstNull(ax_cg_register(&nest->cg, dtype, ax_nest_lanes_of(nest, access)));
 }
 
 /* Where is read what is not wanted: a vector from there on, or up to there. A slot's own first element may be no memory, as where

@@ -267,7 +267,7 @@ void ax_nest_narrow_block(ax_nest *nest, LLVMValueRef index) {
     ax_nest_emit_nodes(nest, (uint64_t)1 << s->outer, 0, i);
     for (uint32_t k = 0; k < s->kernel->store_count; k++) {
       ax_ex value = s->kernel->stores[k].expr;
-      uint32_t lanes = (s->deps[value] & nest->spread) != 0 ? s->lanes : 1;
+      uint32_t lanes = ax_nest_lanes_of(nest, value);
       ax_nest_store(nest, s->kernel->expr_count + k, ax_nest_value(nest, value, i, lanes), lanes, i);
     }
   }

@@ -130,6 +130,7 @@ void ax_nest_find_wanted(ax_nest *nest); /* wanted.c */
 void ax_nest_entry(ax_nest *nest); /* level 0 */
 /* One instance of the nodes that depend on loops of `with` and on none of `without`. */
 void ax_nest_emit_nodes(ax_nest *nest, uint64_t with, uint64_t without, uint32_t instance);
+uint32_t ax_nest_lanes_of(const ax_nest *nest, ax_ex node); /* one if it is the same in all lanes, where the code now is */
 LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes);
 /* The mask of one instance: when the vector loop is unrolled only the last instance is partial, otherwise all are. */
 LLVMValueRef ax_nest_mask(const ax_nest *nest, uint32_t instance);
