@@ -9,9 +9,10 @@ static ax_status push(ax_sim_engine *e, ax_sim_event event) { return ax_sim_queu
 
 /* --- Spans --- */
 
+enum { most_spans = 1 << 21 };
+
 /* Notes a span. *out is its number, or AX_NONE where spans are not kept. */
 static ax_status note(ax_sim_engine *e, uint32_t image, uint32_t op, double start, double end, uint32_t cause, uint32_t *out) {
-  enum { most_spans = 1 << 21 };
   ax_sim_engine_result *r = e->result;
   ax_sim_op_time *t = &r->ops[op];
   start *= e->tick;
@@ -74,7 +75,7 @@ static ax_status end_chain(ax_sim_engine *e, uint32_t transfer, uint32_t image, 
 }
 
 static bool has_all(const ax_sim_agent *agent, const ax_sim_phase *phase) {
-  return agent->sent == agent->to_send && agent->got >= agent->to_get * (phase->varied ? 1 : agent->step + 1);
+  return agent->sent == agent->to_send && agent->got >= (int64_t)agent->to_get * (phase->varied ? 1 : agent->step + 1);
 }
 
 /* From the phase and step that it is in: what it sends, and over what it need not wait for. */
@@ -88,6 +89,7 @@ static ax_status go_on(ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint
       AX_TRY(ax_sim_moves_turn(&e->moves, &(ax_sim_at){transfer, chain, agent->phase, image}, &turn));
       agent->to_send = turn->sends;
       agent->to_get = turn->receives;
+      agent->next = turn->next;
     }
     if (fresh) {
       agent->sent = 0;
@@ -102,7 +104,8 @@ static ax_status go_on(ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint
     fresh = true;
     if (++agent->step < phase->repeat) continue;
     agent->step = 0;
-    if (++agent->phase < s->chains[chain].phase_count) continue;
+    agent->phase = agent->next;
+    if (agent->phase < s->chains[chain].phase_count) continue;
     agent->active = false;
     return end_chain(e, transfer, image, agent);
   }
@@ -403,7 +406,15 @@ static ax_status happen(ax_sim_engine *e, const ax_sim_event *event) {
   }
 }
 
+/* Room for the spans that one round of each loop has, which need then not move as they become more. */
+static ax_status reserve_spans(const ax_sim_engine *e) {
+  const uint64_t spans = (uint64_t)e->images * e->work->step_count;
+  ax_sim_engine_result *r = e->result;
+  return ax_grow(&r->spans, sizeof r->spans[0], 0, (uint32_t)(spans < most_spans ? spans : most_spans), &r->span_capacity);
+}
+
 static ax_status run(ax_sim_engine *e) {
+  AX_TRY(reserve_spans(e));
   for (uint32_t i = 0; i < e->images; i++) {
     e->walkers[i] = (ax_sim_walker){.waits = AX_NONE, .queue = AX_NONE, .last = AX_NONE};
     AX_TRY(push(e, (ax_sim_event){.kind = AX_EVENT_WALK, .image = i}));

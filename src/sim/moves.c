@@ -81,18 +81,29 @@ static ax_status begin(ax_sim_moves *m, const ax_sim_procedure *s, ax_sim_course
   return course->turns != NULL ? AX_OK : ax_out_of_memory((size_t)turns * sizeof course->turns[0]);
 }
 
+static ax_sim_turn turn_of(const ax_sim_procedure *s, const ax_sim_phase *phase, int64_t device) {
+  return (ax_sim_turn){.known = true,
+                       .sends = (uint32_t)ax_sim_procedure_sends(s, phase, device),
+                       .receives = (uint32_t)ax_sim_procedure_receives(s, phase, device)};
+}
+
+/* In a tree a device has something to do in two phases of all, more often than not. */
 ax_status ax_sim_moves_turn(ax_sim_moves *m, const ax_sim_at *at, const ax_sim_turn **out) {
   ax_sim_course_moves *course = &m->courses[m->like[at->transfer]];
   const ax_sim_procedure *s = &m->work->transfers[at->transfer].procedure;
+  const ax_sim_chain *chain = &s->chains[at->chain];
   if (course->messages == NULL) AX_TRY(begin(m, s, course));
+  const bool kept = course->turns != NULL;
   ax_sim_turn *turn = &m->turn;
-  if (course->turns != NULL) turn = &course->turns[(size_t)at->image * course->phases + course->first[at->chain] + at->phase];
+  if (kept) turn = &course->turns[(size_t)at->image * course->phases + course->first[at->chain] + at->phase];
   *out = turn;
-  if (course->turns != NULL && turn->known) return AX_OK;
+  if (kept && turn->known) return AX_OK;
   const int64_t device = ax_sim_place_device(m->place, at->image);
-  *turn = (ax_sim_turn){.known = true,
-                        .sends = (uint32_t)ax_sim_procedure_sends(s, phase_at(m, at), device),
-                        .receives = (uint32_t)ax_sim_procedure_receives(s, phase_at(m, at), device)};
+  *turn = turn_of(s, &chain->phases[at->phase], device);
+  for (turn->next = at->phase + 1; kept && turn->next < chain->phase_count; turn->next++) {
+    const ax_sim_turn later = turn_of(s, &chain->phases[turn->next], device);
+    if (later.sends > 0 || later.receives > 0) break;
+  }
   return AX_OK;
 }
 

@@ -17,6 +17,7 @@ typedef struct ax_sim_message {
 typedef struct ax_sim_turn { /* of an image, in a phase */
   bool known;
   uint32_t sends, receives; /* messages in a step */
+  uint32_t next;            /* phase of the chain in which it does either, as far as that is kept; or their number */
 } ax_sim_turn;
 
 /* Of transfers that do the same. The phases of all chains are numbered one after the other. */

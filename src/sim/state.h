@@ -9,16 +9,17 @@
 #include "sim/moves.h"
 #include "sim/queue.h"
 
-/* A chain on an image. */
+/* A chain on an image: a line of a cache, as there are millions and each event wants one. */
 typedef struct ax_sim_agent {
   bool active;
-  uint32_t phase, early; /* early: 1 + the first; 0: none */
+  uint32_t phase, next, early; /* next: that phase with something to do; early: 1 + the first; 0: none */
   uint32_t cause;        /* the span that delayed its start */
+  uint32_t there;        /* of the first image at a switch: how many of those at it have come to it */
+  uint32_t sent, to_send, to_get; /* in a step */
   int64_t step, key;     /* of the phase; of its messages */
   int64_t got;           /* messages of this key */
-  int64_t sent, to_send, to_get; /* in a step */
-  uint32_t there; /* of the first image at a switch: how many of those at it have come to it */
 } ax_sim_agent;
+_Static_assert(sizeof(ax_sim_agent) <= 64, "a line");
 
 /* A transfer on an image. */
 typedef struct ax_sim_course {

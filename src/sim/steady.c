@@ -78,7 +78,7 @@ static ax_status add_agents(const ax_sim_engine *e, ax_sim_steady *s, uint32_t t
       *whole = a->active && a->phase == first->phase && a->early == 0 && !ax_sim_agent_phase(e, a, transfer, c)->varied;
       AX_TRY(add(s, (double)(a->step - first->step), whole));
       AX_TRY(add(s, (double)a->sent, whole));
-      AX_TRY(add(s, (double)(a->got - a->step * a->to_get), whole));
+      AX_TRY(add(s, (double)(a->got - a->step * (int64_t)a->to_get), whole));
     }
   return AX_OK;
 }
@@ -173,7 +173,7 @@ static void go_further(ax_sim_engine *e, const ax_sim_steady *s, uint32_t transf
     for (uint32_t i = 0; i < e->images; i++) {
       ax_sim_agent *a = ax_sim_agent_at(e, transfer, c, i);
       a->step += further;
-      a->got += further * a->to_get;
+      a->got += further * (int64_t)a->to_get;
     }
 }
 
