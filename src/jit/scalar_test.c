@@ -303,6 +303,40 @@ static void one_divisor(void **unused) {
   }
 }
 
+/* Powers of f32, one for each row, which are computed one by one, and side by side: the same bits. */
+static void one_power(void **state) {
+  enum { rows = 700, columns = 300 };
+  static _Alignas(64) float x[rows], y[rows], alone[rows * columns], beside[rows];
+  static const float strange[] = {0,         -0.0f, 1,         -1,    2,  -2,        0.5f,   3,  INFINITY,
+                                  -INFINITY, NAN,   0x1p-126f, 1e38f, -7, 0x1p-140f, -1e30f, 127};
+  const int64_t dims[] = {rows, columns};
+  (void)state;
+  for (int i = 0; i < rows; i++) {
+    x[i] = (float)(0.057 * i + 0.003), y[i] = (float)(i % 83 - 41) * 0.7f;
+    if (i % 3 == 0) x[i] = strange[i / 3 % (int)AX_COUNT(strange)];
+    if (i % 5 == 0) y[i] = strange[i / 5 % (int)AX_COUNT(strange)];
+  }
+  for (int w = 0; w < width_count; w++) {
+    ax_arena arena = {0};
+    ax_position at[2], down[1];
+    ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+    ax_at_identity(at, 2);
+    ax_at_identity(down, 1);
+    const ax_ex a = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, dims), down),
+                b = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, dims), down);
+    ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 2, dims), at, ax_kernel_op(k, AX_SCALAR_POW, AX_F32, a, b, AX_NONE),
+                    AX_SCALAR_NONE);
+    compile(jits[w], k)((void *[]){x, y, alone}, NULL, 0, rows);
+    compile(jits[w], make(&arena, &(ax_expr){.op = AX_SCALAR_POW, .dtype = AX_F32}, AX_F32, rows, false))(
+        (void *[]){x, y, NULL, beside}, NULL, 0, rows);
+    for (int i = 0; i < rows * columns; i++)
+      if (memcmp(&alone[i], &beside[i / columns], sizeof(float)) != 0 && !(isnan(alone[i]) && isnan(beside[i / columns])))
+        fail_msg("%a to the power %a, %u bytes: %a by itself, %a beside others", (double)x[i / columns], (double)y[i / columns],
+                 widths[w], (double)alone[i], (double)beside[i / columns]);
+    ax_arena_deinit(&arena);
+  }
+}
+
 /* Random bits of counts that are counted and of ones that are read, with one key and with many, vectors side by side and rows of which
    some are left over. */
 static void random_bits_side_by_side(void **state) {
@@ -449,6 +483,7 @@ int main(void) {
       cmocka_unit_test(conversions),
       cmocka_unit_test(accuracy),
       cmocka_unit_test(one_divisor),
+      cmocka_unit_test(one_power),
       cmocka_unit_test(quotients_and_rests),
       cmocka_unit_test(random_bits_side_by_side),
       cmocka_unit_test(falling_divisors),

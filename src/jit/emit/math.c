@@ -148,10 +148,21 @@ static LLVMValueRef call_padded(const ax_codegen *cg, ax_scalar op, ax_dtype dty
   return LLVMBuildExtractElement(cg->builder, result, LLVMConstInt(LLVMInt32TypeInContext(cg->context), 0, false), "");
 }
 
+/* Powers of f32 are computed in f64, in two halves of a register: of one number, as loops carry it, more than processors do at once
+   that halve registers of 64 bytes again. Those of 32 bytes give the same bits. */
+static LLVMValueRef call_of_few(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args,
+                                uint32_t lanes, uint32_t width) {
+  ax_codegen narrower = *cg;
+  if (cg->vector_bytes < 64 || 2 * lanes > width || op != AX_SCALAR_POW || dtype == AX_F64)
+    return call_padded(cg, op, dtype, precise, args, lanes, width);
+  narrower.vector_bytes = 32;
+  return call_padded(&narrower, op, dtype, precise, args, lanes, width / 2);
+}
+
 LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes) {
   uint32_t width = cg->vector_bytes / (dtype == AX_F64 ? 8 : 4), half = lanes / 2;
   if (lanes == width) return call(cg, op, dtype, precise, args, width);
-  if (lanes < width) return call_padded(cg, op, dtype, precise, args, lanes, width);
+  if (lanes < width) return call_of_few(cg, op, dtype, precise, args, lanes, width);
   LLVMValueRef low[2] = {NULL}, high[2] = {NULL};
   for (int i = 0; i < ax_scalar_arity(op); i++) {
     low[i] = ax_cg_slice(cg, args[i], 0, half);

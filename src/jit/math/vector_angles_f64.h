@@ -1,14 +1,6 @@
 /* Functions of f64 as vector_angles_f32.h has them of f32, behind vector_f64.h. Polynomials are longer, and their pairs are summed in
    pairs again. */
 
-/* a + b x; the sum of 4 and of 8 terms c[k] x^k, of x and its powers */
-static inline f64s f64_pair(f64s x, double a, double b) { return f64_fma(f64_all(b), x, f64_all(a)); }
-static inline f64s f64_four(const double *c, f64s x, f64s x2) {
-  return f64_fma(x2, f64_pair(x, c[2], c[3]), f64_pair(x, c[0], c[1]));
-}
-static inline f64s f64_eight(const double *c, f64s x, f64s x2, f64s x4) {
-  return f64_fma(x4, f64_four(c + 4, x, x2), f64_four(c, x, x2));
-}
 static inline f64s f64_square(f64s x) { return f64_fma(x, x, f64_all(0x1p-60)); }
 static inline f64s f64_turned_by(f64s x, f64s sign) { return (f64s)((u64s)x ^ ((u64s)sign & 0x8000000000000000u)); }
 static inline f64s f64_if_signed(f64s x, double a) { return (f64s)(-((u64s)x >> 63) & (u64s)f64_all(a)); }

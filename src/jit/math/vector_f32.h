@@ -259,38 +259,35 @@ static f32s f32_cos(f32s x) {
 
 /* --- Powers, in f64: 2^(y log2 |x|). Where x is not normal and positive, or y not finite, they are put right afterwards. --- */
 
+/* a + b x; the sum of 4, of 7 and of 8 terms c[k] x^k, of x and its powers. No part of it waits for more than two others. */
+static inline f64s f64_pair(f64s x, double a, double b) { return f64_fma(f64_all(b), x, f64_all(a)); }
+static inline f64s f64_four(const double *c, f64s x, f64s x2) {
+  return f64_fma(x2, f64_pair(x, c[2], c[3]), f64_pair(x, c[0], c[1]));
+}
+static inline f64s f64_seven(const double *c, f64s x, f64s x2, f64s x4) {
+  return f64_fma(x4, f64_fma(x2, f64_all(c[6]), f64_pair(x, c[4], c[5])), f64_four(c, x, x2));
+}
+static inline f64s f64_eight(const double *c, f64s x, f64s x2, f64s x4) {
+  return f64_fma(x4, f64_four(c + 4, x, x2), f64_four(c, x, x2));
+}
+
 /* log2(1 + f) / f, 1 + f between sqrt(1/2) and sqrt(2): even and odd powers apart, so that one need not wait for the other */
 static inline f64s f64_log2_slope(f64s f) {
-  const f64s z = f * f;
-  f64s even = f64_all(0.13251225857945292);
-  even = f64_fma(even, z, f64_all(0.13027556326294373));
-  even = f64_fma(even, z, f64_all(0.16021667059794842));
-  even = f64_fma(even, z, f64_all(0.2061071230639812));
-  even = f64_fma(even, z, f64_all(0.2885387957230982));
-  even = f64_fma(even, z, f64_all(0.4808983488029502));
-  even = f64_fma(even, z, f64_all(1.4426950408865733));
-  f64s odd = f64_all(-0.06973935302989454);
-  odd = f64_fma(odd, z, f64_all(-0.13462934317671824));
-  odd = f64_fma(odd, z, f64_all(-0.14249861422653953));
-  odd = f64_fma(odd, z, f64_all(-0.1804367533694987));
-  odd = f64_fma(odd, z, f64_all(-0.24044643345620065));
-  odd = f64_fma(odd, z, f64_all(-0.3606737931392959));
-  odd = f64_fma(odd, z, f64_all(-0.7213475203275436));
-  return f64_fma(odd, f, even);
+  static const double even[7] = {1.4426950408865733,  0.4808983488029502,  0.2885387957230982, 0.2061071230639812,
+                                 0.16021667059794842, 0.13027556326294373, 0.13251225857945292};
+  static const double odd[7] = {-0.7213475203275436,  -0.3606737931392959,  -0.24044643345620065, -0.1804367533694987,
+                                -0.14249861422653953, -0.13462934317671824, -0.06973935302989454};
+  const f64s z = f * f, z2 = z * z, z4 = z2 * z2;
+  return f64_fma(f64_seven(odd, z, z2, z4), f, f64_seven(even, z, z2, z4));
 }
 
 /* 2^t, to the digits of an f32. It is 0 or infinite for those as f32 from 200 on. t is no NaN. */
 static inline f64s f64_exp2_short(f64s t) {
+  static const double c[7] = {1.0000000005541783,   0.6931472057372289,    0.24022646890544003,   0.05550328777029393,
+                              0.009618488966838713, 0.0013399931198759066, 0.00015345809396182967};
   const f64s bounded = f64_min(f64_all(200), f64_max(f64_all(-200), t)), shift = f64_all(6755399441055744.0);
-  const f64s moved = bounded + shift, r = bounded - (moved - shift);
-  f64s p = f64_all(0.00015345809396182967);
-  p = f64_fma(p, r, f64_all(0.0013399931198759066));
-  p = f64_fma(p, r, f64_all(0.009618488966838713));
-  p = f64_fma(p, r, f64_all(0.05550328777029393));
-  p = f64_fma(p, r, f64_all(0.24022646890544003));
-  p = f64_fma(p, r, f64_all(0.6931472057372289));
-  p = f64_fma(p, r, f64_all(1.0000000005541783));
-  return (f64s)((u64s)p + ((u64s)moved << 52));
+  const f64s moved = bounded + shift, r = bounded - (moved - shift), r2 = r * r;
+  return (f64s)((u64s)f64_seven(c, r, r2, r2 * r2) + ((u64s)moved << 52));
 }
 
 /* |x| normal, y finite; the logarithm of |x| is `more` than it seems */
