@@ -46,9 +46,14 @@ class Function:
     def run(function, operands, results):
         """With the memory of both. Copies: the function may keep what it gets, and the memory is the program's. It may be called on the thread
         that runs the program, but is no part of what that thread does: the mesh that is set there is not the function's."""
-        with sharding_impls._internal_use_concrete_mesh(mesh_lib.empty_concrete_mesh), mesh_lib.use_abstract_mesh(mesh_lib.empty_abstract_mesh):
-            for to, result in zip(results, function(*[x.copy() for x in operands])):
-                np.copyto(to, result)
+        operands = [x.copy() for x in operands]
+        if mesh_lib.get_concrete_mesh().empty and mesh_lib.get_abstract_mesh().empty:
+            made = function(*operands)
+        else:
+            with sharding_impls._internal_use_concrete_mesh(mesh_lib.empty_concrete_mesh), mesh_lib.use_abstract_mesh(mesh_lib.empty_abstract_mesh):
+                made = function(*operands)
+        for to, result in zip(results, made):
+            np.copyto(to, result)
 
     def __call__(self, *arguments):
         return self.function(*arguments)
@@ -111,8 +116,13 @@ class _Frame(Structure):
                 ("operands", _Values), ("results", _Values), ("attributes", _Attributes)]
 
 
+@functools.lru_cache(64)
+def _bytes(count):
+    return c_char * count
+
+
 def memory_at(address, bytes):
-    return (c_char * bytes).from_address(address)
+    return _bytes(bytes).from_address(address)
 
 
 def _memory(buffer):
@@ -185,13 +195,16 @@ def _checked(callback, operand_avals, result_avals):
         if len(results) != len(result_avals):
             raise RuntimeError(
                 f"Mismatched number of outputs from callback. Expected: {len(result_avals)}, Actual: {len(results)}")
-        results = tuple(dtypes.canonicalize_value(np.asarray(result)) for result in results)
+        made = []
         for i, (result, aval) in enumerate(zip(results, result_avals)):
+            if not (type(result) is np.ndarray and result.dtype == aval.dtype):
+                result = dtypes.canonicalize_value(np.asarray(result))
+            made.append(result)
             if result.shape != aval.shape:
                 raise RuntimeError(f"Incorrect output shape for return value #{i}: Expected: {aval.shape}, Actual: {result.shape}")
             if result.dtype != aval.dtype:
                 raise RuntimeError(f"Incorrect output dtype for return value #{i}: Expected: {aval.dtype}, Actual: {result.dtype}")
-        return results
+        return made
 
     return call
 
