@@ -337,6 +337,40 @@ static void one_power(void **state) {
   }
 }
 
+/* A number to powers of f32: the same bits whether it is known to the code or read. */
+static void powers_of_a_number(void **state) {
+  enum { some = 3000 };
+  static const float bases[] = {10, 2, 0.5f, 0.99f, 1.00001f, 0x1p-126f, 0x1.fffffep127f, 1, -2, 0, INFINITY, NAN, 3.3e-39f, 1e4f};
+  static const float strange[] = {0,     -0.0f,  INFINITY,  -INFINITY, NAN,  0x1p-126f, -0x1p-140f,
+                                  1e38f, -1e38f, 38.53184f, 128,       -149, -150};
+  static _Alignas(64) float x[some], y[some], known[some], given[some];
+  static const int64_t dim = some;
+  (void)state;
+  for (int i = 0; i < some; i++)
+    y[i] = i % 7 == 0 ? strange[i / 7 % (int)AX_COUNT(strange)] : (float)(i - some / 2) * (i % 2 == 0 ? 0.031f : 1.7e-4f);
+  for (int w = 0; w < width_count; w++)
+    for (size_t b = 0; b < AX_COUNT(bases); b++) {
+      ax_arena arena = {0};
+      ax_position at[1];
+      uint64_t bits = 0;
+      ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, &dim);
+      ax_at_identity(at, 1);
+      memcpy(&bits, &bases[b], sizeof bases[b]);
+      const ax_ex power = ax_kernel_op(k, AX_SCALAR_POW, AX_F32, ax_kernel_const(k, AX_F32, bits),
+                                       ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, &dim), at), AX_NONE);
+      ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, &dim), at, power, AX_SCALAR_NONE);
+      for (int i = 0; i < some; i++) x[i] = bases[b];
+      compile(jits[w], k)((void *[]){y, known}, NULL, 0, some);
+      compile(jits[w], make(&arena, &(ax_expr){.op = AX_SCALAR_POW, .dtype = AX_F32}, AX_F32, some, false))(
+          (void *[]){x, y, NULL, given}, NULL, 0, some);
+      for (int i = 0; i < some; i++)
+        if (memcmp(&known[i], &given[i], sizeof(float)) != 0 && !(isnan(known[i]) && isnan(given[i])))
+          fail_msg("%a to the power %a, %u bytes: %a, and %a of an array", (double)bases[b], (double)y[i], widths[w],
+                   (double)known[i], (double)given[i]);
+      ax_arena_deinit(&arena);
+    }
+}
+
 /* Random bits of counts that are counted and of ones that are read, with one key and with many, vectors side by side and rows of which
    some are left over. */
 static void random_bits_side_by_side(void **state) {
@@ -484,6 +518,7 @@ int main(void) {
       cmocka_unit_test(accuracy),
       cmocka_unit_test(one_divisor),
       cmocka_unit_test(one_power),
+      cmocka_unit_test(powers_of_a_number),
       cmocka_unit_test(quotients_and_rests),
       cmocka_unit_test(random_bits_side_by_side),
       cmocka_unit_test(falling_divisors),

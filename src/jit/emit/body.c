@@ -1,6 +1,7 @@
 /* The code inside a kernel's loops: nodes, plain stores, and the accumulators of reductions. */
 #include <math.h>
 
+#include "ir/number.h"
 #include "jit/emit/nest.h"
 #include "plan/contract.h"
 #include "plan/kernel_range.h"
@@ -208,6 +209,18 @@ static LLVMValueRef divide_integers(ax_nest *nest, ax_ex node, uint32_t instance
   return expr->op == AX_SCALAR_DIV ? known->quotient : known->rest;
 }
 
+/* Whether it is a number, which is the same wherever the kernel runs, to a power. */
+static bool raises_number(const ax_nest *nest, const ax_expr *expr) {
+  const ax_expr *base = expr->op == AX_SCALAR_POW ? &nest->schedule->kernel->exprs[expr->arg[0]] : NULL;
+  return base != NULL && base->op == AX_LEAF_CONST && base->dtype == AX_F32 &&
+         ax_cg_raises(&nest->cg, ax_number_load(AX_F32, &base->imm, 0).f);
+}
+
+static LLVMValueRef raise_number(ax_nest *nest, const ax_expr *expr, uint32_t instance, uint32_t lanes) {
+  const double base = ax_number_load(AX_F32, &nest->schedule->kernel->exprs[expr->arg[0]].imm, 0).f;
+  return ax_cg_raise(&nest->cg, base, ax_nest_value(nest, expr->arg[1], instance, lanes), lanes);
+}
+
 static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   uint32_t lanes = ax_nest_lanes_of(nest, node);
@@ -216,6 +229,7 @@ static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
   if (divides_many(nest->schedule, node)) return divide(nest, expr, instance);
   if (divides_integers(expr)) return divide_integers(nest, node, instance, lanes);
+  if (raises_number(nest, expr)) return raise_number(nest, expr, instance, lanes);
   if (converts_indices(nest, expr)) return converted_indices(nest, expr, instance);
   const int product = ax_expr_contracted(expr);
   if (product >= 0 && has_fma(nest->cg.vector_bytes)) return fused(nest, expr, product, instance, lanes);

@@ -132,6 +132,9 @@ void ax_cg_exp(const ax_codegen *cg, LLVMValueRef *x, uint32_t count);
 /* exp, log, ... and pow. Registers are f64 for f64, and f32 for f32 and narrower dtypes; the caller rounds results to the
    narrower dtype. */
 LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes);
+/* base^y of f32, in line and without a logarithm: the same bits as AX_SCALAR_POW. If ax_cg_raises says so of a base. */
+bool ax_cg_raises(const ax_codegen *cg, double base);
+LLVMValueRef ax_cg_raise(const ax_codegen *cg, double base, LLVMValueRef y, uint32_t lanes);
 ax_object_function ax_math_find(const char *name); /* a function that code of ax_cg_math calls; NULL: unknown name */
 /* Whether ax_cg_math calls a function of ours (vector_math.h), which is right for all operands. */
 bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype);

@@ -171,3 +171,63 @@ LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool
   LLVMValueRef first = ax_cg_math(cg, op, dtype, precise, low, half);
   return ax_cg_concat(cg, first, ax_cg_math(cg, op, dtype, precise, high, half), half);
 }
+
+/* --- A number to the power y --- */
+
+typedef struct doubles { /* f64 in so many lanes */
+  const ax_codegen *cg;
+  LLVMBuilderRef b;
+  uint32_t lanes;
+} doubles;
+
+static LLVMValueRef all(const doubles *w, double value) { return ax_cg_number(w->cg, AX_F64, w->lanes, value); }
+static LLVMValueRef sum(const doubles *w, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildFAdd(w->b, x, y, ""); }
+static LLVMValueRef difference(const doubles *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildBinOp(w->b, LLVMFSub, x, y, "");
+}
+static LLVMValueRef product(const doubles *w, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildFMul(w->b, x, y, ""); }
+
+/* x y + z */
+static LLVMValueRef fused(const doubles *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z) {
+  LLVMTypeRef type = LLVMTypeOf(x);
+  LLVMValueRef args[] = {x, y, z};
+  return ax_cg_intrinsic(w->cg, "llvm.fma", &type, 1, args, 3);
+}
+
+/* c[0] + c[1] x */
+static LLVMValueRef pair(const doubles *w, LLVMValueRef x, const double *c) { return fused(w, x, all(w, c[1]), all(w, c[0])); }
+
+/* f64_seven of jit/math/vector_f32.h */
+static LLVMValueRef seven_terms(const doubles *w, const double *c, LLVMValueRef x) {
+  LLVMValueRef x2 = product(w, x, x), x4 = product(w, x2, x2), four = fused(w, x2, pair(w, x, c + 2), pair(w, x, c));
+  return fused(w, x4, fused(w, x2, all(w, c[6]), pair(w, x, c + 4)), four);
+}
+
+static LLVMValueRef bounded(const doubles *w, LLVMRealPredicate keeps, LLVMValueRef x, double bound) {
+  return LLVMBuildSelect(w->b, LLVMBuildFCmp(w->b, keeps, x, all(w, bound), ""), x, all(w, bound), "");
+}
+
+/* f64_exp2_short of jit/math/vector_f32.h */
+static LLVMValueRef exp2_short(const doubles *w, LLVMValueRef t) {
+  LLVMTypeRef words = ax_cg_int(w->cg, 64, w->lanes);
+  LLVMValueRef shift = all(w, 6755399441055744.0);
+  t = bounded(w, LLVMRealOLT, bounded(w, LLVMRealOGT, t, -200), 200);
+  LLVMValueRef moved = sum(w, t, shift), power = seven_terms(w, ax_exp2_terms, difference(w, t, difference(w, moved, shift)));
+  LLVMValueRef exponent =
+      LLVMBuildShl(w->b, LLVMBuildCast(w->b, LLVMBitCast, moved, words, ""), ax_cg_integer(w->cg, AX_U64, w->lanes, 52), "");
+  power = LLVMBuildAdd(w->b, LLVMBuildCast(w->b, LLVMBitCast, power, words, ""), exponent, "");
+  return LLVMBuildCast(w->b, LLVMBitCast, power, LLVMTypeOf(t), "");
+}
+
+bool ax_cg_raises(const ax_codegen *cg, double base) {
+  return ax_cg_has_own(cg, AX_SCALAR_POW, AX_F32) && cg->vector_bytes > 16 && base >= 0x1p-126 && base <= 0x1.fffffep127 &&
+         base != 1;
+}
+
+LLVMValueRef ax_cg_raise(const ax_codegen *cg, double base, LLVMValueRef y, uint32_t lanes) {
+  const doubles w = {cg, cg->builder, lanes};
+  LLVMValueRef exponent = LLVMBuildCast(w.b, LLVMFPExt, y, ax_cg_register(cg, AX_F64, lanes), "");
+  LLVMValueRef power = exp2_short(&w, product(&w, all(&w, ax_vector_math_32.log2_of_f32((float)base)), exponent));
+  power = LLVMBuildCast(w.b, LLVMFPTrunc, power, LLVMTypeOf(y), "");
+  return LLVMBuildSelect(w.b, LLVMBuildFCmp(w.b, LLVMRealUNO, y, y, ""), y, power, "");
+}

@@ -283,19 +283,23 @@ static inline f64s f64_log2_slope(f64s f) {
 
 /* 2^t, to the digits of an f32. It is 0 or infinite for those as f32 from 200 on. t is no NaN. */
 static inline f64s f64_exp2_short(f64s t) {
-  static const double c[7] = {1.0000000005541783,   0.6931472057372289,    0.24022646890544003,   0.05550328777029393,
-                              0.009618488966838713, 0.0013399931198759066, 0.00015345809396182967};
   const f64s bounded = f64_min(f64_all(200), f64_max(f64_all(-200), t)), shift = f64_all(6755399441055744.0);
   const f64s moved = bounded + shift, r = bounded - (moved - shift), r2 = r * r;
-  return (f64s)((u64s)f64_seven(c, r, r2, r2 * r2) + ((u64s)moved << 52));
+  return (f64s)((u64s)f64_seven(ax_exp2_terms, r, r2, r2 * r2) + ((u64s)moved << 52));
+}
+
+static inline f64s f64_log2_of(f64s f, f64s k) { return f64_fma(f64_log2_slope(f), f, k); }
+
+static double log2_of_f32(float x) {
+  const f32_parts parts = f32_split(f32_all(x), 0);
+  return f64_log2_of(f64_low(f32_log_fraction(parts)), f64_low(parts.k))[0];
 }
 
 /* |x| normal, y finite; the logarithm of |x| is `more` than it seems */
 static inline f32s f32_pow_plain(f32s size, f32s y, f32s more) {
   const f32_parts parts = f32_split(size, 0);
   const f32s f = f32_log_fraction(parts), k = parts.k + more;
-  const f64s f_low = f64_low(f), f_high = f64_high(f);
-  const f64s low = f64_fma(f64_log2_slope(f_low), f_low, f64_low(k)), high = f64_fma(f64_log2_slope(f_high), f_high, f64_high(k));
+  const f64s low = f64_log2_of(f64_low(f), f64_low(k)), high = f64_log2_of(f64_high(f), f64_high(k));
   return f32_join(f64_exp2_short(low * f64_low(y)), f64_exp2_short(high * f64_high(y)));
 }
 

@@ -26,7 +26,12 @@ typedef void (*ax_vector_function)(void);
 typedef struct ax_vector_math {
   ax_vector_function f32[AX_SCALAR_COUNT], f64[AX_SCALAR_COUNT];
   ax_vector_function precise_f64[AX_SCALAR_COUNT]; /* where SLEEF's would depend on the neighbours */
+  double (*log2_of_f32)(float x);                  /* of a normal positive number, as powers of f32 compute it */
 } ax_vector_math;
+
+/* 2^r for r of -1/2 to 1/2, to the digits of an f32: its terms, that of r^0 first. emit/math.c has it in line. */
+static const double ax_exp2_terms[7] = {1.0000000005541783,   0.6931472057372289,    0.24022646890544003,   0.05550328777029393,
+                                        0.009618488966838713, 0.0013399931198759066, 0.00015345809396182967};
 
 /* By bytes a register. All functions are NULL where the compiler makes no code for such registers. */
 extern const ax_vector_math ax_vector_math_64, ax_vector_math_32, ax_vector_math_16;

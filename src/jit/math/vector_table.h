@@ -69,4 +69,5 @@ const ax_vector_math AX_VECTOR_TABLE = {
             [AX_SCALAR_COS] = (ax_vector_function)f64_cos_precise,
             [AX_SCALAR_TAN] = (ax_vector_function)f64_tan_precise,
         },
+    .log2_of_f32 = log2_of_f32,
 };
