@@ -293,6 +293,38 @@ static void columns_put_together(void **state) {
     }
 }
 
+/* --- Places that a step finds for the next one: inside of the table, and not --- */
+
+static ax_value element_at(ax_value table, ax_value place) {
+  return ax_reshape(ax_dynamic_slice(table, AX_VALUES(place), AX_DIMS(1)), AX_DIMS());
+}
+static AX_BODY(next_place) { /* place, table -> the same, what was found on the way */
+  const int64_t count = ax_typeof(in[1]).dims[0];
+  const ax_value wrapped = ax_where(ax_lt(in[0], ax_integer(0)), ax_add(in[0], ax_integer(count)), in[0]),
+                 found = element_at(in[1], wrapped);
+  out[0] = element_at(in[1], ax_add(found, ax_integer(1)));
+  out[1] = in[1];
+  out[2] = ax_sub(found, wrapped);
+}
+static AX_BODY(from_place_to_place) { ax_scan(AX_FN(next_place, 2, 3), 2, 40, false, AX_LIST(2, in), AX_LIST(3, out)); }
+
+static void places_handed_on(void **state) {
+  static const ax_dtype dtypes[] = {AX_S32, AX_S64};
+  (void)state;
+  for (int64_t count = 1; count < 50; count += 7)
+    for (int64_t beyond = 0; beyond <= 60; beyond += 20)
+      for (uint32_t d = 0; d < AX_COUNT(dtypes); d++) {
+        const ax_type types[] = {ax_array_type(dtypes[d], AX_DIMS()), ax_array_type(dtypes[d], AX_DIMS(count))};
+        ax_program *program = test_trace(from_place_to_place, NULL, types, 2, 3);
+        test_random random = {(uint64_t)(count + beyond)};
+        ax_tensor *in[] = {test_random_tensor(&random, types[0], 0, 9),
+                           test_random_tensor(&random, types[1], (double)-beyond, (double)(count + beyond))};
+        TEST_EVERY_WAY(program, in, 0);
+        test_release(in, 2);
+        ax_program_release(program);
+      }
+}
+
 /* --- Shorter registers --- */
 
 static void at_width(ax_runtime *runtime, ax_program *program, uint64_t seed) {
@@ -498,7 +530,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_loops),
       cmocka_unit_test(vectors),
-      cmocka_unit_test(elements_choose), cmocka_unit_test(columns_put_together),
+      cmocka_unit_test(elements_choose),
+      cmocka_unit_test(columns_put_together),
+      cmocka_unit_test(places_handed_on),
       cmocka_unit_test(shorter_registers),
       cmocka_unit_test(ten_deep),
       cmocka_unit_test(forty_deep),

@@ -49,6 +49,55 @@ static LLVMValueRef clamp(ax_nest *nest, LLVMValueRef start, ax_integers range, 
   return start;
 }
 
+static bool is_clamped_aside(const ax_clamped_starts *known, LLVMValueRef value) {
+  for (uint32_t i = 0; i < AX_COUNT(known->starts); i++)
+    if (known->starts[i].aside && known->starts[i].clamped == value) return true;
+  return false;
+}
+
+/* Whether a number is made, by few operations, of one that a loop hands on from step to step, or that is looked up by such a one. */
+static bool is_handed_on(const ax_clamped_starts *known, LLVMValueRef value, uint32_t operations) {
+  if (LLVMIsAPHINode(value) != NULL) return true;
+  if (operations == 0 || LLVMIsAInstruction(value) == NULL || LLVMIsACallInst(value) != NULL) return false;
+  if (LLVMIsALoadInst(value) != NULL) {
+    LLVMValueRef address = LLVMGetOperand(value, 0),
+                 index = LLVMIsAGetElementPtrInst(address) != NULL ? LLVMGetOperand(address, 1) : NULL;
+    if (index != NULL && LLVMIsAZExtInst(index) != NULL) index = LLVMGetOperand(index, 0);
+    return index != NULL && is_clamped_aside(known, index);
+  }
+  for (int i = 0; i < LLVMGetNumOperands(value); i++)
+    if (is_handed_on(known, LLVMGetOperand(value, (unsigned)i), operations - 1)) return true;
+  return false;
+}
+
+/* x of a start that is x, or x and the array's length where x is negative. */
+static LLVMValueRef before_wrapping(LLVMValueRef start) {
+  if (LLVMIsASelectInst(start) == NULL) return start;
+  LLVMValueRef is_negative = LLVMGetOperand(start, 0), x = LLVMGetOperand(start, 2);
+  const bool wraps = LLVMIsAICmpInst(is_negative) != NULL && LLVMGetICmpPredicate(is_negative) == LLVMIntSLT &&
+                     LLVMGetOperand(is_negative, 0) == x && LLVMIsConstant(LLVMGetOperand(is_negative, 1)) &&
+                     LLVMIsNull(LLVMGetOperand(is_negative, 1));
+  return wraps ? x : start;
+}
+
+/* The same of one start that the step before has found, so that each step waits for it. It is inside nearly always, which the processor
+   foresees, and goes on without waiting for what follows if it is not. */
+static LLVMValueRef clamp_aside(ax_nest *nest, LLVMValueRef start, ax_integers range, int64_t limit, uint32_t bits) {
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMValueRef values[] = {before_wrapping(start), NULL};
+  LLVMBasicBlockRef from[] = {LLVMGetInsertBlock(b), LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, "outside")};
+  LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, "clamped");
+  LLVMValueRef last = LLVMConstInt(ax_cg_int(&nest->cg, bits, 1), (uint64_t)limit, false);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULE, values[0], last, ""), after, from[1]);
+  LLVMPositionBuilderAtEnd(b, from[1]);
+  values[1] = clamp(nest, start, range, limit, bits, 1);
+  LLVMBuildBr(b, after);
+  LLVMPositionBuilderAtEnd(b, after);
+  LLVMValueRef clamped = LLVMBuildPhi(b, LLVMTypeOf(start), "");
+  LLVMAddIncoming(clamped, values, from, 2);
+  return clamped;
+}
+
 /* The same of one start, which kernels of a fused loop and accesses of a kernel may have in common. */
 static LLVMValueRef clamp_once(ax_nest *nest, LLVMValueRef start, ax_integers range, int64_t limit, uint32_t bits) {
   ax_clamped_starts *known = nest->inside != NULL ? nest->inside->clamped : NULL;
@@ -56,8 +105,14 @@ static LLVMValueRef clamp_once(ax_nest *nest, LLVMValueRef start, ax_integers ra
   for (uint32_t i = 0; known != NULL && i < AX_COUNT(known->starts); i++)
     if (known->starts[i].start == start && known->starts[i].limit == limit && known->starts[i].block == block)
       return known->starts[i].clamped;
-  LLVMValueRef made = clamp(nest, start, range, limit, bits, 1);
-  if (known != NULL) known->starts[known->next++ % AX_COUNT(known->starts)] = (ax_clamped_start){block, start, made, limit};
+  const bool open = !range.is || (range.low < 0 && range.high > limit),
+             aside = known != NULL && open && is_handed_on(known, start, 4);
+  LLVMValueRef made = aside ? clamp_aside(nest, start, range, limit, bits) : clamp(nest, start, range, limit, bits, 1);
+  if (known == NULL) return made;
+  for (uint32_t i = 0; i < AX_COUNT(known->starts); i++)
+    if (known->starts[i].block == block) known->starts[i].block = LLVMGetInsertBlock(nest->cg.builder); /* it leads there alone */
+  known->starts[known->next++ % AX_COUNT(known->starts)] =
+      (ax_clamped_start){LLVMGetInsertBlock(nest->cg.builder), start, made, limit, aside};
   return made;
 }
 

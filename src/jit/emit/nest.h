@@ -20,6 +20,7 @@ typedef struct ax_clamped_start {
   LLVMBasicBlockRef block;
   LLVMValueRef start, clamped;
   int64_t limit;
+  bool aside; /* by a branch */
 } ax_clamped_start;
 typedef struct ax_clamped_starts {
   ax_clamped_start starts[8];
