@@ -521,6 +521,36 @@ static void padded_short_rows(void **state) {
     }
 }
 
+/* Rows of 6 in vectors of 8, of which functions are computed, sums are made and bools are stored: the mask of a row's bytes has 8 bits,
+   and the instruction that stores them looks at 16. */
+static void bools_of_short_rows(void **state) {
+  static const ax_dtype dtypes[] = {AX_BOOL, AX_U8, AX_S8, AX_BF16};
+  (void)state;
+  random_state = 1;
+  for (int64_t columns = 1; columns < 8; columns++)
+    for (uint32_t d = 0; d < AX_COUNT(dtypes); d++)
+      for (uint32_t others = 0; others < 6; others++) {
+        const int64_t dims[] = {21, columns};
+        ax_arena arena = {0};
+        ax_loop_kernel *k = ax_kernel_create(&arena, 2, 1, dims);
+        ax_position at[2], of_row[1];
+        ax_at_identity(at, 2);
+        ax_at_identity(of_row, 1);
+        const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_F64, 2, dims), at), zero = ax_kernel_const(k, AX_F64, 0),
+                    power = ax_kernel_op(k, AX_SCALAR_ERF, AX_F64, x, AX_NONE, AX_NONE),
+                    bit = ax_kernel_op(k, AX_SCALAR_GE, AX_BOOL, x, zero, AX_NONE);
+        const ax_ex byte = dtypes[d] == AX_BOOL ? bit : ax_kernel_op(k, AX_SCALAR_CONVERT, dtypes[d], bit, AX_NONE, AX_NONE);
+        ax_kernel_store(k, ax_kernel_slot(k, AX_F64, 1, dims), of_row, x, AX_SCALAR_MAX);
+        ax_kernel_store(k, ax_kernel_slot(k, dtypes[d], 2, dims), at, byte, AX_SCALAR_NONE);
+        for (uint32_t i = 0; i < others; i++)
+          ax_kernel_store(k, ax_kernel_slot(k, AX_F64, 2, dims), at,
+                          ax_kernel_op(k, AX_SCALAR_MUL, AX_F64, power, i % 2 == 0 ? x : power, AX_NONE), AX_SCALAR_NONE);
+        assert_false(k->failed);
+        try_kernel(k);
+        ax_arena_deinit(&arena);
+      }
+}
+
 /* A number for each short row, of the first rows only: in blocks of rows that have none it is a zero in all lanes. */
 static void numbers_of_some_short_rows(void **state) {
   static const int64_t columns[] = {3, 5, 7, 15};
@@ -733,6 +763,7 @@ int main(void) {
                                      cmocka_unit_test(look_ups_that_few_want),
                                      cmocka_unit_test(look_ups_in_small_tables),
                                      cmocka_unit_test(rolls_of_short_rows),
+                                     cmocka_unit_test(bools_of_short_rows),
                                      cmocka_unit_test(numbers_of_some_short_rows),
                                      cmocka_unit_test(long_sums_of_constants)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);

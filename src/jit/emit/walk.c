@@ -87,12 +87,21 @@ LLVMValueRef ax_walk_constant_mask(const ax_nest *nest, int64_t present) {
   return LLVMConstVector(lane, lanes);
 }
 
+/* Whether instructions look at more bits of a mask than there are lanes, as those of bytes do: at 16, however few lanes there are. */
+static bool has_longer_masks(const ax_nest_schedule *schedule) {
+  enum { least_bits = 16 };
+  for (uint32_t a = 0; schedule->lanes < least_bits && a < ax_nest_schedule_access_count(schedule); a++)
+    if (schedule->accesses[a].live && ax_dtype_bytes(schedule->kernel->slots[schedule->accesses[a].slot].dtype) == 1) return true;
+  return false;
+}
+
 /* In a register from the start, where registers can hold masks: made in each iteration, it would go through half of a register, and
-   so wait for whatever was in there. */
+   so wait for whatever was in there. LLVM 19 makes no more bits of it there than there are lanes, and takes the others, which are
+   anything, for zeros. */
 void ax_walk_prepare(ax_nest *nest) {
   const ax_nest_schedule *schedule = nest->schedule;
   int64_t rest = schedule->loops[schedule->vector].extent % schedule->lanes;
-  if (nest->cg.vector_bytes < 64 || rest == 0 || schedule->loops[schedule->vector].ranged) return;
+  if (nest->cg.vector_bytes < 64 || rest == 0 || schedule->loops[schedule->vector].ranged || has_longer_masks(schedule)) return;
   nest->rest_mask = LLVMBuildFreeze(nest->cg.builder, ax_walk_constant_mask(nest, rest), "");
 }
 
