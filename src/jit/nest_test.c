@@ -182,6 +182,10 @@ static void make_store(ax_loop_kernel *k, ax_dtype dtype, ax_scalar reduce) {
   uint32_t rank = reduce == AX_SCALAR_NONE ? k->rank : k->rank - k->reduce_rank;
   bool transposed = chance(4), plain = !chance(4);
   ax_ex value = make_expr(k, dtype);
+  if (reduce == AX_SCALAR_NONE && chance(5)) { /* bytes beside whatever the others store */
+    value = ax_kernel_op(k, AX_SCALAR_LT, AX_BOOL, value, make_leaf(k, dtype), AX_NONE);
+    dtype = AX_BOOL;
+  }
   for (uint32_t d = 0; d < rank; d++) dims[d] = make_at(k, &at[d], (int)(transposed ? rank - 1 - d : d), plain, false);
   ax_kernel_store(k, ax_kernel_slot(k, dtype, rank, dims), at, value, reduce);
 }
@@ -216,7 +220,8 @@ static ax_loop_kernel *make_kernel(ax_arena *arena) {
   }
   ax_loop_kernel *k = ax_kernel_create(arena, rank, long_sums ? 1 : apart ? 2 : chance(2) ? 0 : (uint32_t)pick(rank + 1), dims);
   if (rank > k->reduce_rank && chance(2)) k->ranged = (uint32_t)pick(rank - k->reduce_rank);
-  for (uint64_t stores = 1 + pick(2); stores > 0; stores--) {
+  for (uint64_t stores = 1 + pick(chance(4) ? 6 : 2); stores > 0;
+       stores--) { /* many: masks and addresses are more than registers hold */
     ax_dtype dtype = pick_dtype();
     bool reduces = k->reduce_rank > 0 && !chance(4);
     make_store(k, dtype, reduces ? pick_reduce(dtype) : AX_SCALAR_NONE);
