@@ -1,14 +1,8 @@
 /* Loads and stores. An access, which is one load or store of the kernel, has a pointer for each level (nest.h). When a loop is
    entered, its part of the address is added to the pointer of the level outside. Instances, which are iterations of an unrolled
-   loop side by side, lie at constant distances from the pointer.
-
-   A dynamic start is an index that the kernel itself computes, as of a dynamic_slice or a look-up. It is added as soon as it is
-   known: at level 0 if it depends on no loop; at the level of the innermost loop that it depends on; and if it differs between
-   lanes or instances, by each load. */
+   loop side by side, lie at constant distances from the pointer. What the kernel itself computes of an access's place is in starts.c. */
 #include "jit/emit/nest.h"
 #include "jit/emit/windows.h"
-
-#include "plan/kernel_range.h"
 
 static LLVMValueRef *pointer_at(ax_nest *nest, uint32_t level, uint32_t access) {
   return &nest->pointers[level * ax_nest_schedule_access_count(nest->schedule) + access];
@@ -28,133 +22,9 @@ static LLVMValueRef scaled(ax_nest *nest, LLVMValueRef index, int64_t by) {
   return by == 1 ? index : LLVMBuildMul(nest->cg.builder, index, ax_cg_i64(&nest->cg, by), "");
 }
 
-static LLVMValueRef broadcast_number(const ax_nest *nest, uint32_t bits, int64_t value, uint32_t lanes) {
-  return ax_cg_broadcast(&nest->cg, LLVMConstInt(ax_cg_int(&nest->cg, bits, 1), (uint64_t)value, true), lanes);
-}
-
-/* The node that a start of 64 bits was widened from, if that has 32; else the start. */
-static ax_ex before_widening(const ax_loop_kernel *kernel, ax_ex start) {
-  const ax_expr *expr = &kernel->exprs[start];
-  return expr->op == AX_SCALAR_CONVERT && kernel->exprs[expr->arg[0]].dtype == AX_S32 ? expr->arg[0] : start;
-}
-
-/* clamp(start, 0, limit), of which what its range tells is left out. */
-static LLVMValueRef clamp(ax_nest *nest, LLVMValueRef start, ax_integers range, int64_t limit, uint32_t bits, uint32_t lanes) {
-  LLVMTypeRef type = LLVMTypeOf(start);
-  if (!range.is || range.low < 0)
-    start = ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, (LLVMValueRef[]){start, broadcast_number(nest, bits, 0, lanes)}, 2);
-  if (!range.is || range.high > limit)
-    start =
-        ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, (LLVMValueRef[]){start, broadcast_number(nest, bits, limit, lanes)}, 2);
-  return start;
-}
-
-static bool is_clamped_aside(const ax_clamped_starts *known, LLVMValueRef value) {
-  for (uint32_t i = 0; i < AX_COUNT(known->starts); i++)
-    if (known->starts[i].aside && known->starts[i].clamped == value) return true;
-  return false;
-}
-
-/* Whether a number is made, by few operations, of one that a loop hands on from step to step, or that is looked up by such a one. */
-static bool is_handed_on(const ax_clamped_starts *known, LLVMValueRef value, uint32_t operations) {
-  if (LLVMIsAPHINode(value) != NULL) return true;
-  if (operations == 0 || LLVMIsAInstruction(value) == NULL || LLVMIsACallInst(value) != NULL) return false;
-  if (LLVMIsALoadInst(value) != NULL) {
-    LLVMValueRef address = LLVMGetOperand(value, 0),
-                 index = LLVMIsAGetElementPtrInst(address) != NULL ? LLVMGetOperand(address, 1) : NULL;
-    if (index != NULL && LLVMIsAZExtInst(index) != NULL) index = LLVMGetOperand(index, 0);
-    return index != NULL && is_clamped_aside(known, index);
-  }
-  for (int i = 0; i < LLVMGetNumOperands(value); i++)
-    if (is_handed_on(known, LLVMGetOperand(value, (unsigned)i), operations - 1)) return true;
-  return false;
-}
-
-/* x of a start that is x, or x and the array's length where x is negative. */
-static LLVMValueRef before_wrapping(LLVMValueRef start) {
-  if (LLVMIsASelectInst(start) == NULL) return start;
-  LLVMValueRef is_negative = LLVMGetOperand(start, 0), x = LLVMGetOperand(start, 2);
-  const bool wraps = LLVMIsAICmpInst(is_negative) != NULL && LLVMGetICmpPredicate(is_negative) == LLVMIntSLT &&
-                     LLVMGetOperand(is_negative, 0) == x && LLVMIsConstant(LLVMGetOperand(is_negative, 1)) &&
-                     LLVMIsNull(LLVMGetOperand(is_negative, 1));
-  return wraps ? x : start;
-}
-
-/* The same of one start that the step before has found, so that each step waits for it. It is inside nearly always, which the processor
-   foresees, and goes on without waiting for what follows if it is not. */
-static LLVMValueRef clamp_aside(ax_nest *nest, LLVMValueRef start, ax_integers range, int64_t limit, uint32_t bits) {
-  LLVMBuilderRef b = nest->cg.builder;
-  LLVMValueRef values[] = {before_wrapping(start), NULL};
-  LLVMBasicBlockRef from[] = {LLVMGetInsertBlock(b), LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, "outside")};
-  LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, "clamped");
-  LLVMValueRef last = LLVMConstInt(ax_cg_int(&nest->cg, bits, 1), (uint64_t)limit, false);
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULE, values[0], last, ""), after, from[1]);
-  LLVMPositionBuilderAtEnd(b, from[1]);
-  values[1] = clamp(nest, start, range, limit, bits, 1);
-  LLVMBuildBr(b, after);
-  LLVMPositionBuilderAtEnd(b, after);
-  LLVMValueRef clamped = LLVMBuildPhi(b, LLVMTypeOf(start), "");
-  LLVMAddIncoming(clamped, values, from, 2);
-  return clamped;
-}
-
-/* The same of one start, which kernels of a fused loop and accesses of a kernel may have in common. */
-static LLVMValueRef clamp_once(ax_nest *nest, LLVMValueRef start, ax_integers range, int64_t limit, uint32_t bits) {
-  ax_clamped_starts *known = nest->inside != NULL ? nest->inside->clamped : NULL;
-  LLVMBasicBlockRef block = LLVMGetInsertBlock(nest->cg.builder);
-  for (uint32_t i = 0; known != NULL && i < AX_COUNT(known->starts); i++)
-    if (known->starts[i].start == start && known->starts[i].limit == limit && known->starts[i].block == block)
-      return known->starts[i].clamped;
-  const bool open = !range.is || (range.low < 0 && range.high > limit),
-             aside = known != NULL && open && is_handed_on(known, start, 4);
-  LLVMValueRef made = aside ? clamp_aside(nest, start, range, limit, bits) : clamp(nest, start, range, limit, bits, 1);
-  if (known == NULL) return made;
-  for (uint32_t i = 0; i < AX_COUNT(known->starts); i++)
-    if (known->starts[i].block == block) known->starts[i].block = LLVMGetInsertBlock(nest->cg.builder); /* it leads there alone */
-  known->starts[known->next++ % AX_COUNT(known->starts)] =
-      (ax_clamped_start){LLVMGetInsertBlock(nest->cg.builder), start, made, limit, aside};
-  return made;
-}
-
-/* The elements by which a dynamic start moves an access, in so many bits: clamp(start, 0, limit) * by. In 32, twice as many lanes
-   are done at once. Lanes may not exist, and then be beyond what the start's range says. */
-static LLVMValueRef clamped(ax_nest *nest, const ax_position *at, int64_t by, uint32_t instance, uint32_t lanes, uint32_t bits) {
-  const ax_loop_kernel *kernel = nest->schedule->kernel;
-  const ax_ex node = at->limit <= INT32_MAX ? before_widening(kernel, at->dynamic) : at->dynamic;
-  const uint32_t has = node != at->dynamic ? 32 : 64;
-  LLVMValueRef start = ax_nest_value(nest, node, instance, lanes);
-  start = lanes > 1 ? clamp(nest, start, (ax_integers){.is = false}, at->limit, has, lanes)
-                    : clamp_once(nest, start, ax_kernel_range(kernel, node), at->limit, has);
-  if (bits < has) start = LLVMBuildTrunc(nest->cg.builder, start, ax_cg_int(&nest->cg, bits, lanes), "");
-  if (bits > has) start = LLVMBuildCast(nest->cg.builder, LLVMZExt, start, ax_cg_int(&nest->cg, bits, lanes), "");
-  return by == 1 ? start : LLVMBuildMul(nest->cg.builder, start, broadcast_number(nest, bits, by, lanes), "");
-}
-
-bool ax_nest_start_is_added_by_load(const ax_nest_schedule *schedule, uint64_t deps) {
-  return ((deps >> schedule->vector | deps >> schedule->unrolled) & 1) != 0;
-}
-
-/* Adds to `sum`, an offset in elements of so many bits, the starts that become known at `level`; if that is AX_NONE, those that each
-   load adds, with a value for each of `lanes` lanes. NULL, as `sum` and as the result: there is nothing to add. */
-static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, uint32_t instance, uint32_t lanes, uint32_t bits,
-                               LLVMValueRef sum) {
-  const ax_nest_schedule *schedule = nest->schedule;
-  const ax_nest_access *a = &schedule->accesses[access];
-  const ax_slot *slot = &schedule->kernel->slots[a->slot];
-  int64_t pitch = 1;
-  for (uint32_t d = slot->rank; d-- > 0; pitch *= slot->dims[d]) {
-    if (a->at[d].dynamic == AX_NONE) continue;
-    uint64_t deps = schedule->deps[a->at[d].dynamic];
-    if ((ax_nest_start_is_added_by_load(schedule, deps) ? AX_NONE : ax_nest_schedule_level(deps)) != level) continue;
-    LLVMValueRef start = clamped(nest, &a->at[d], pitch, instance, lanes, bits);
-    sum = sum == NULL ? start : LLVMBuildAdd(nest->cg.builder, sum, start, "");
-  }
-  return sum;
-}
-
 LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access) {
   const ax_nest_access *a = &nest->schedule->accesses[access];
-  LLVMValueRef offset = add_starts(nest, access, 0, 0, 1, 64, a->offset != 0 ? ax_cg_i64(&nest->cg, a->offset) : NULL);
+  LLVMValueRef offset = ax_nest_add_starts(nest, access, 0, 0, 1, 64, a->offset != 0 ? ax_cg_i64(&nest->cg, a->offset) : NULL);
   if (offset == NULL) offset = ax_cg_i64(&nest->cg, 0);
   return *pointer_at(nest, 0, access) =
              ax_nest_advance(nest, ax_nest_element(nest, access), nest->slot_bases[a->slot], offset);
@@ -162,7 +32,7 @@ LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access) {
 
 void ax_nest_move_pointer(ax_nest *nest, uint32_t access) {
   if (nest->schedule->accesses[access].moved == 0) return;
-  LLVMValueRef *pointer = pointer_at(nest, nest->level, access), offset = add_starts(nest, access, nest->level, 0, 1, 64, NULL);
+  LLVMValueRef *pointer = pointer_at(nest, nest->level, access), offset = ax_nest_add_starts(nest, access, nest->level, 0, 1, 64, NULL);
   if (offset != NULL) *pointer = ax_nest_advance(nest, ax_nest_element(nest, access), *pointer, offset);
 }
 
@@ -453,7 +323,7 @@ static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef 
   const uint32_t bits = ax_dims_elems(slot->rank, slot->dims) <= INT32_MAX ? 32 : 64;
   LLVMValueRef offsets = stride == 0 ? NULL : ax_cg_iota(&nest->cg, bits, schedule->lanes, stride);
   prefetch_row_looked_up(nest, a, pointer, instance);
-  offsets = add_starts(nest, access, AX_NONE, instance, schedule->lanes, bits, offsets);
+  offsets = ax_nest_add_starts(nest, access, AX_NONE, instance, schedule->lanes, bits, offsets);
   if (alignment(element) < 4 && known_lanes(nest, mask) >= 0) return load_one_by_one(nest, element, pointer, offsets, known_lanes(nest, mask));
   LLVMValueRef pointers = LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
   return gather_lanes(nest, element, pointers, mask);
@@ -470,7 +340,7 @@ static LLVMValueRef load_wanted(ax_nest *nest, uint32_t access, LLVMValueRef poi
   LLVMBuilderRef b = nest->cg.builder;
   LLVMValueRef mask = ax_nest_mask(nest, instance), values[2];
   if (ax_nest_has_small_table(nest, access)) {
-    values[0] = add_starts(nest, access, AX_NONE, instance, s->lanes, 32, NULL);
+    values[0] = ax_nest_add_starts(nest, access, AX_NONE, instance, s->lanes, 32, NULL);
     return ax_nest_look_up_small(nest, access, ax_nest_element(nest, access), pointer, values[0]);
   }
   if (nest->wanted[access] == AX_NONE) return load_looked_up(nest, access, pointer, instance, mask);
@@ -536,7 +406,7 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
   LLVMValueRef pointer = ax_nest_instance_pointer(nest, access, instance), mask = ax_nest_mask(nest, instance), value;
   bool moved = ax_access_is_moved(a, schedule->vector), differs = ax_nest_schedule_depends(schedule, a->guard, schedule->vector);
   if (!moved && ax_nest_start_is_added_by_load(schedule, a->moved))
-    pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, 64, NULL));
+    pointer = ax_nest_advance(nest, element, pointer, ax_nest_add_starts(nest, access, AX_NONE, instance, 1, 64, NULL));
   if (stride == 0 && !moved && !differs)
     return ax_cg_to_register(&nest->cg, dtype,
                              load_one_guarded(nest, element, pointer, ax_nest_value(nest, a->guard, instance, 1)), 1);
@@ -620,7 +490,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
     return ax_cg_to_register(&nest->cg, dtype, load_wanted(nest, access, pointer, instance),
                              nest->schedule->lanes);
   if (ax_nest_start_is_added_by_load(nest->schedule, a->moved))
-    pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, 64, NULL));
+    pointer = ax_nest_advance(nest, element, pointer, ax_nest_add_starts(nest, access, AX_NONE, instance, 1, 64, NULL));
   if (ax_nest_is_paired(nest, access, instance)) return ax_nest_load_paired(nest, access, pointer, instance);
   uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;
   if (stride == 0) {

@@ -15,7 +15,7 @@ enum { AX_MAX_UNROLL = 16 };
 enum { AX_SQUARES_A_BLOCK = 4 }; /* TRANSPOSE: squares in a block, in either direction */
 enum { AX_STRIP_BYTES = 4096 };  /* TRANSPOSE, rows that lie in several places: bytes of each in one strip */
 
-/* Starts that were clamped already, each in the block in which that is known (memory.c). */
+/* Starts that were clamped already, each in the block in which that is known (starts.c). */
 typedef struct ax_clamped_start {
   LLVMBasicBlockRef block;
   LLVMValueRef start, clamped;
@@ -209,8 +209,14 @@ void ax_nest_store_parts(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
 /* Where some rows of a vector are there, `stride` elements apart, and of the last `span` elements: the mask of a whole vector
    that begins `start` elements behind the first. */
 LLVMValueRef ax_nest_mask_up_to(ax_nest *nest, int64_t stride, int64_t span, int64_t start);
+
+/* --- starts.c --- */
 /* Whether a start of these dependences differs between lanes or instances, so that loads add it and not the loops' pointers. */
 bool ax_nest_start_is_added_by_load(const ax_nest_schedule *schedule, uint64_t deps);
+/* Adds to `sum`, an offset in elements of so many bits, the starts that become known at `level`; if that is AX_NONE, those that each
+   load adds, with a value for each of `lanes` lanes. NULL, as `sum` and as the result: there is nothing to add. */
+LLVMValueRef ax_nest_add_starts(ax_nest *nest, uint32_t access, uint32_t level, uint32_t instance, uint32_t lanes, uint32_t bits,
+                                LLVMValueRef sum);
 
 /* --- small_table.c --- */
 /* Whether the elements that an access can look up fit a few registers, and nothing else moves it from lane to lane. */
