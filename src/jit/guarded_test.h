@@ -5,10 +5,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include "support/cmocka.h"
 
 typedef struct guarded {
   char *pages;
@@ -29,12 +29,14 @@ static inline guarded guarded_create(size_t bytes, bool at_end) {
   return g;
 }
 
-/* Fails if something was written beside the array. */
+/* Ends the test if something was written beside the array. */
 static inline void guarded_destroy(guarded *g) {
   const char *first = g->pages + guarded_page, *end = g->pages + g->page_bytes - guarded_page, *data = g->data;
   for (const char *at = first; at < end; at++) {
     if (at == data) at += g->bytes;
-    if (at < end && (unsigned char)*at != guarded_filling) fail_msg("a byte is written %td behind the beginning of %zu", at - data, g->bytes);
+    if (at >= end || (unsigned char)*at == guarded_filling) continue;
+    fprintf(stderr, "a byte is written %td behind the beginning of an array of %zu\n", at - data, g->bytes);
+    abort();
   }
   munmap(g->pages, g->page_bytes);
 }

@@ -480,6 +480,17 @@ static void a_function_of_a_vector(void **state) {
 }
 
 /* Registers of 16 bytes call SLEEF instead. */
+static void a_number_to_a_power(void **state) {
+  (void)state;
+  assert_false(ax_cg_raises(&cg, 0) || ax_cg_raises(&cg, 1) || ax_cg_raises(&cg, -2) || ax_cg_raises(&cg, INFINITY) ||
+               ax_cg_raises(&cg, NAN));
+  assert_int_equal(ax_cg_raises(&cg, 10), cg.vector_bytes > 16);
+  GIVE(0, float, 2, -1, 39, -INFINITY);
+  store(made, ax_cg_raises(&cg, 10) ? ax_cg_raise(&cg, 10, load_floats(0), lanes) : load_floats(0));
+  call();
+  if (cg.vector_bytes > 16) EXPECT(made, float, 100, 0.1f, INFINITY, 0);
+}
+
 static void registers_that_have_functions_of_ours(void **state) {
   (void)state;
   assert_true(cg.vector_bytes == 16 || ax_cg_has_own(&cg, AX_SCALAR_EXP, AX_F32));
@@ -610,6 +621,7 @@ int main(void) {
       cmocka_unit_test(integers_divided_by_numbers),
       BY_HAND(long_integers_divided),
       BY_HAND(powers_of_integers),
+      BY_HAND(a_number_to_a_power),
       BY_HAND(a_function_of_a_vector),
       BY_HAND(registers_that_have_functions_of_ours),
       BY_HAND(a_function_of_narrow_numbers_is_in_line),
