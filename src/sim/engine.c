@@ -408,9 +408,10 @@ static ax_status happen(ax_sim_engine *e, const ax_sim_event *event) {
 
 /* Room for the spans that one round of each loop has, which need then not move as they become more. */
 static ax_status reserve_spans(const ax_sim_engine *e) {
+  enum { most = 1 << 19 };
   const uint64_t spans = (uint64_t)e->images * e->work->step_count;
   ax_sim_engine_result *r = e->result;
-  return ax_grow(&r->spans, sizeof r->spans[0], 0, (uint32_t)(spans < most_spans ? spans : most_spans), &r->span_capacity);
+  return ax_grow(&r->spans, sizeof r->spans[0], 0, (uint32_t)(spans < most ? spans : most), &r->span_capacity);
 }
 
 static ax_status run(ax_sim_engine *e) {

@@ -46,21 +46,12 @@ static bool is_handed_on(const ax_clamped_starts *known, LLVMValueRef value, uin
   return false;
 }
 
-/* x of a start that is x, or x and the array's length where x is negative. */
-static LLVMValueRef before_wrapping(LLVMValueRef start) {
-  if (LLVMIsASelectInst(start) == NULL) return start;
-  LLVMValueRef is_negative = LLVMGetOperand(start, 0), x = LLVMGetOperand(start, 2);
-  const bool wraps = LLVMIsAICmpInst(is_negative) != NULL && LLVMGetICmpPredicate(is_negative) == LLVMIntSLT &&
-                     LLVMGetOperand(is_negative, 0) == x && LLVMIsConstant(LLVMGetOperand(is_negative, 1)) &&
-                     LLVMIsNull(LLVMGetOperand(is_negative, 1));
-  return wraps ? x : start;
-}
-
 /* The same of one start that the step before has found, so that each step waits for it. It is inside nearly always, which the processor
-   foresees, and goes on without waiting for what follows if it is not. */
+   foresees, and goes on; where it is now inside and now outside, by chance, a step takes longer than it would. A start that counts from
+   the array's end may well come by chance, and is made one that counts from its beginning without a branch. */
 static LLVMValueRef clamp_aside(ax_nest *nest, LLVMValueRef start, ax_integers range, int64_t limit, uint32_t bits) {
   LLVMBuilderRef b = nest->cg.builder;
-  LLVMValueRef values[] = {before_wrapping(start), NULL};
+  LLVMValueRef values[] = {start, NULL};
   LLVMBasicBlockRef from[] = {LLVMGetInsertBlock(b), LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, "outside")};
   LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, "clamped");
   LLVMValueRef last = LLVMConstInt(ax_cg_int(&nest->cg, bits, 1), (uint64_t)limit, false);
