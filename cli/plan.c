@@ -27,6 +27,8 @@ typedef struct plan {
   source source;
   shardings shardings; /* extents that a module leaves open */
   uint32_t *inputs; /* numbers of the batch's */
+  char (*names)[AX_MAX_LEAF_NAME]; /* of all inputs */
+  const char **name_list;
 } plan;
 
 enum {
@@ -146,27 +148,29 @@ static void tell_names(const plan *p, const ax_mesh *found) {
   printf("\n");
 }
 
-static ax_status print(const plan *p, const ax_strategies *found) {
+/* Inputs are called in errors and tables as the command line calls them. */
+static ax_status name_inputs(plan *p) {
   const uint32_t count = p->source.program->in_count;
+  p->names = ax_calloc((size_t)count + 1, sizeof p->names[0]);
+  p->name_list = ax_calloc((size_t)count + 1, sizeof p->name_list[0]);
+  if (p->names == NULL || p->name_list == NULL) return ax_out_of_memory(count);
+  for (uint32_t i = 0; i < count; i++) {
+    snprintf(p->names[i], sizeof p->names[i], "%s", source_input_name(&p->source, i));
+    p->name_list[i] = p->names[i];
+  }
+  p->options.input_names = p->name_list;
+  return AX_OK;
+}
+
+static ax_status print(const plan *p, const ax_strategies *found) {
   char *text;
-  char(*kept)[AX_MAX_LEAF_NAME] = ax_calloc((size_t)count + 1, sizeof kept[0]);
-  const char **names = ax_calloc((size_t)count + 1, sizeof names[0]);
-  ax_status status = kept != NULL && names != NULL ? AX_OK : ax_out_of_memory(count);
-  for (uint32_t i = 0; status == AX_OK && i < count; i++) {
-    snprintf(kept[i], sizeof kept[i], "%s", source_input_name(&p->source, i));
-    names[i] = kept[i];
-  }
-  if (status == AX_OK) status = ax_strategies_print(found, count, names, &text);
-  if (status == AX_OK) {
-    tell_batch(p);
-    tell_samples(p);
-    if (p->is_given) tell_names(p, &found->list[0].mesh);
-    fputs(text, stdout);
-    ax_string_free(text);
-  }
-  ax_free(kept);
-  ax_free(names);
-  return status;
+  AX_TRY(ax_strategies_print(found, p->source.program->in_count, p->options.input_names, &text));
+  tell_batch(p);
+  tell_samples(p);
+  if (p->is_given) tell_names(p, &found->list[0].mesh);
+  fputs(text, stdout);
+  ax_string_free(text);
+  return AX_OK;
 }
 
 static ax_status write_pipeline(const char *path, const char *picture) {
@@ -309,6 +313,7 @@ static ax_status plan_path(plan *p, const char *path) {
   AX_TRY(check_options(p));
   if (p->is_given) AX_TRY(take_devices(p));
   AX_TRY(source_read(path, &p->shardings, NULL, &p->source));
+  AX_TRY(name_inputs(p));
   AX_TRY(find_batch(p));
   p->options.train = p->train;
   ax_status status = ax_cluster_read(p->machine != NULL ? p->machine : "h200", &machine);
@@ -469,6 +474,8 @@ int plan_main(int argc, const char **argv) {
   source_deinit(&p.source);
   shardings_deinit(&p.shardings);
   ax_free(p.inputs);
+  ax_free(p.names);
+  ax_free(p.name_list);
   free(p.machine);
   free(p.batch);
   free(p.write);

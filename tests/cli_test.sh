@@ -376,6 +376,8 @@ expect 2 'error: how many devices?' plan net.axle --train
 expect 2 "error: --schedule: 'late' is none of none, gpipe" plan net.axle --train --mesh data=2 --schedule late
 expect 2 'error: --samples: not a positive number: 0' plan net.axle --train --devices 2 --samples 0
 expect 1 "error: --batch: there is no input 'z'" plan net.axle --train --batch z --devices 2
+echo '{ lambda w:f32[8] ids:s32[4]. let l:f32[] = reduce_sum[axes=(0)] w in (l) }' >ids.axle
+expect 1 'error: planner: input ids is s32\[4\], which cannot be trained' plan ids.axle --train --batch w --devices 2
 expect 1 'error: planner: 4 layers on 3 stages' plan net.axle --train --batch x,y --samples 16 --mesh pipe=3,data=1,model=1
 # A mesh is given by the names that the table has, in any order; of a stage of a pipeline in one order.
 expect 1 'error: planner: the axis "a" does not say what it does: axes are called data ' plan net.axle --train --batch x,y --samples 16 --mesh a=2,b=1,c=1
@@ -387,7 +389,7 @@ expect 0 '^ 1  same=2,data=2 ' plan net.axle --train --batch x,y --samples 16 --
 expect 0 '^ 1  pipe=2,data=2,model=1 ' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=2,model=1
 expect 1 'error: planner: .* in this order, and not (data=2, model=2, expert=2)' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=2,model=2,expert=2
 expect 1 'error: planner: .* in this order, and not (data=2, sequence=2, expert=2)' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=2,sequence=2,expert=2
-expect 1 'error: planner: the first dimension of input 1, f32\[64\], over sequence=3: that does not divide it; sequence=2 and sequence=4 would' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=1,sequence=3
+expect 1 'error: planner: the first dimension of input x, f32\[64\], over sequence=3: that does not divide it; sequence=2 and sequence=4 would' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=1,sequence=3
 expect 1 'error: planner: 16 samples in 9223372036854775807 microbatches over data=4: these do not divide the samples' plan net.axle --train --batch x,y --samples 16 --mesh data=4 --microbatches 9223372036854775807
 expect 1 'error: planner: 4 layers on 2 stages, of 9223372036854775807 parts each' plan net.axle --train --batch x,y --samples 16 --mesh pipe=2,data=4 --chunks 9223372036854775807
 expect 1 'error: planner: the program has nothing that an axis expert would cut' plan net.axle --train --batch x,y --samples 16 --mesh data=2,expert=2

@@ -47,6 +47,7 @@ typedef struct ax_planner_options {
   /* NULL: any. Otherwise strategies over this mesh alone are looked for, whose axes are called by what they do, as in
      ax_strategy.mesh. It is timed whether it fits or not. Borrowed. */
   const ax_mesh *mesh;
+  const char *const *input_names; /* of all inputs of the program, for errors; NULL: these have inputs' numbers. Borrowed. */
 } ax_planner_options;
 
 /* Bytes of a device. */

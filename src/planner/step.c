@@ -21,6 +21,22 @@ uint32_t ax_model_first_of_batch(const ax_program *program) {
   return first < program->in_count ? first : program->in_count - 1;
 }
 
+void ax_model_add_input(const ax_model *m, uint32_t input, ax_text *text) {
+  if (m->input_names != NULL) ax_text_add(text, "input %s", m->input_names[input]);
+  else ax_text_add(text, "input %u", input);
+}
+
+static ax_status cannot_be_trained(const ax_model *m, uint32_t input) {
+  ax_text text = {0};
+  char *name;
+  ax_model_add_input(m, input, &text);
+  AX_TRY(ax_text_finish(&text, &name));
+  const ax_status status = ax_error(AX_INVALID_ARGUMENT, "planner: %s is %s, which cannot be trained: say which inputs are the batch", name,
+                                    ax_type_string(&m->program->types[input], &m->program->axes));
+  ax_string_free(name);
+  return status;
+}
+
 static ax_status find_inputs(ax_model *m, const ax_planner_options *o) {
   const ax_program *program = m->program;
   const uint32_t count = program->in_count;
@@ -37,9 +53,7 @@ static ax_status find_inputs(ax_model *m, const ax_planner_options *o) {
   }
   ax_free(batch);
   for (uint32_t i = 0; status == AX_OK && m->train && i < m->param_count; i++)
-    if (!ax_is_differentiable(program->types[m->params[i]].dtype))
-      status = ax_error(AX_INVALID_ARGUMENT, "planner: input %u is %s, which cannot be trained: say which inputs are the batch", m->params[i],
-                        ax_type_string(&program->types[m->params[i]], &program->axes));
+    if (!ax_is_differentiable(program->types[m->params[i]].dtype)) status = cannot_be_trained(m, m->params[i]);
   if (status == AX_OK && m->train && m->param_count == 0) status = ax_error(AX_INVALID_ARGUMENT, "planner: the loss has no parameters");
   return status;
 }
@@ -100,7 +114,7 @@ static ax_status make_defs(ax_model *m) {
 }
 
 ax_status ax_model_make(const ax_program *program, const ax_planner_options *options, ax_model *out) {
-  *out = (ax_model){.train = options->train, .samples = options->samples > 0 ? options->samples : 1, .loop = AX_NONE};
+  *out = (ax_model){.train = options->train, .input_names = options->input_names, .samples = options->samples > 0 ? options->samples : 1, .loop = AX_NONE};
   if (program->axes.count > 0)
     return ax_error(AX_INVALID_ARGUMENT, "planner: a program of one device, as it begins with axes: it is to be one on whole arrays");
   if (program->in_count == 0) return ax_error(AX_INVALID_ARGUMENT, "planner: the program has no inputs");

@@ -14,6 +14,7 @@
 typedef struct ax_model {
   ax_program *program; /* owned: what is to be trained has its loops as scans that slice (sliced.h) */
   bool train;
+  const char *const *input_names; /* borrowed; NULL: inputs are called by their numbers */
   int64_t samples;
   uint32_t param_count, batch_count, state_count; /* not trained: all inputs are parameters */
   uint32_t *params, *batch; /* numbers of the program's inputs, ascending */
@@ -29,6 +30,8 @@ typedef struct ax_model {
 /* *out is to be deinited, whatever is returned. AX_INVALID_ARGUMENT: what the options say of the program does not fit it. */
 AX_MUST_USE ax_status ax_model_make(const ax_program *program, const ax_planner_options *options, ax_model *out);
 void ax_model_deinit(ax_model *model);
+/* "input x", as errors call an input of the program. */
+void ax_model_add_input(const ax_model *model, uint32_t input, ax_text *text);
 /* The first input of the batch, if nobody says which these are. The program has inputs. */
 uint32_t ax_model_first_of_batch(const ax_program *program);
 
