@@ -4,8 +4,8 @@
 #   make             build the library, the command, the examples and the tests
 #   make run         train the digit classifier; make run ARGS="--mesh data=256"
 #   make run-mpi     the same in two processes, by MPI
-#   make test        the suite: all checks, once
-#   make test-all    the suite, then again under ASan and UBSan, hostile; then the executor's tests under TSan
+#   make test        the suite, once, but for the tests that take longest
+#   make test-all    all tests, then again under ASan and UBSan, hostile; then the executor's tests under TSan
 #   make test-mpi    what runs in several processes, by MPICH and by Open MPI
 #   make coverage    the suite with counters: what no test runs, by room and file -> build-coverage/coverage.txt, index.html
 #   make soak        the tests that make programs at random, for an hour; make soak SECONDS=60
@@ -46,7 +46,7 @@ test: setup
 	@cmake/run-tests $(BUILD) plain
 
 test-all: setup
-	@cmake/run-tests $(BUILD) plain sanitized threads
+	@cmake/run-tests $(BUILD) plain long sanitized threads
 
 test-mpi: setup
 	@cmake/setup cmake/packages-mpi.txt

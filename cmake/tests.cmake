@@ -7,6 +7,8 @@
 #   tests/cxx_forms         tests/cxx_functions: what C++ has of every function of C, and of one of each form
 #   examples/noun.c         examples/noun     succeeds; examples/noun.cc is examples/noun_cc; likewise examples/tutorial/noun.c, examples/kernels/noun.c
 #   the house's own checks  house/...         once, not under sanitizers
+#
+# `make test` leaves out what has the label `long`; `make test-all` runs that too.
 
 set(sanitizer_settings
     # What they take for the header of memory for a library's thread-local variables may be none. Then the search for leaks reads at random,
@@ -16,7 +18,7 @@ set(sanitizer_settings
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:halt_on_error=1:intercept_tls_get_addr=0")
 
-set(time_limit 300) # seconds
+set(time_limit 600) # seconds; most is a tenth of it, but others may be busy on the machine
 if(AXLE_SANITIZE)
   set(time_limit 1800) # instructions that are computed in C, each by a signal, take minutes there
 endif()
@@ -255,6 +257,14 @@ foreach(source ${kernel_example_sources})
   axle_test(examples/kernels/${name} $<TARGET_FILE:kernels_${name}>)
 endforeach()
 
+# --- Those that take longest, and that few changes concern: two fifths of the time of all tests ---
+set(long_tests
+    check/all_inputs check/counts kernel/image/run_away linalg/bands plain/collectives plain/matrices plain/samples planner/planner sim/monotone
+    tests/machines tests/ordered_processes tests/out_of_memory tests/plugin tests/ragged_faults tests/random_memory tests/sums tests/vectors)
+foreach(name ${long_tests})
+  set_property(TEST ${name} APPEND PROPERTY LABELS long)
+endforeach()
+
 # --- The house ---
 if(NOT AXLE_SANITIZE)
   axle_test(house/rooms sh tests/rooms.sh .)
@@ -275,6 +285,8 @@ if(NOT AXLE_SANITIZE)
   axle_test(house/headers sh cmake/check-headers ${CMAKE_C_COMPILER} ${public_headers} ${public_cxx_headers} axle/cxx/functions.hpp)
   set_property(TEST house/headers APPEND PROPERTY ENVIRONMENT "AXLE_CXX=${cxx_compilers}"
                "AXLE_INCLUDE=-I${PROJECT_BINARY_DIR}/generated/include")
+
+  set_property(TEST house/headers APPEND PROPERTY LABELS long)
 
   axle_test(house/lines sh cmake/check-lines ${public_headers})
 
