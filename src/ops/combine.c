@@ -346,6 +346,84 @@ WITH_HALVES static void f16_run(ax_scalar combine, const ax_combined *r) {
 }
 
 static bool has_halves(void) { return ax_machine_has(AX_FEATURE_AVX2) && ax_machine_has(AX_FEATURE_F16C); }
+
+/* Sixteen sums or products at once in f32. Where the processor computes with f16, thirty-two, which have the same bits, and extremes
+   likewise. The last of a row go by masks. */
+#define WITH_SIXTEEN __attribute__((target("avx512f,avx512bw,avx512vl")))
+WITH_SIXTEEN static inline INLINED void f16_sixteen(ax_scalar combine, uint16_t *to, const uint16_t *from, __mmask16 lanes) {
+  const __m512 a = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, to)), b = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, from));
+  const __m512 y = combine == AX_SCALAR_ADD ? _mm512_add_ps(a, b) : _mm512_mul_ps(a, b);
+  _mm256_mask_storeu_epi16(to, lanes, _mm512_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
+}
+
+WITH_SIXTEEN static inline INLINED void f16_rows_of_sixteen(ax_scalar combine, const ax_combined *rows) {
+  const ax_combined r = *rows;
+  const fetching from = fetching_of(rows);
+  const __mmask16 last = (__mmask16)((1u << r.count % 16) - 1);
+  for (int64_t i = 0; i < r.rows; i++) {
+    uint16_t *a = to_row(&r, i);
+    const uint16_t *b = from_row(&r, i), *end = b + (r.count - r.count % 16);
+    fetch(&r, i, sizeof(uint16_t), from);
+    for (; b < end; a += 16, b += 16) f16_sixteen(combine, a, b, 0xffff);
+    if (last != 0) f16_sixteen(combine, a, b, last);
+  }
+}
+
+WITH_SIXTEEN static void f16_rows_by_sixteen(ax_scalar combine, const ax_combined *rows) {
+  if (combine == AX_SCALAR_ADD) f16_rows_of_sixteen(AX_SCALAR_ADD, rows);
+  else f16_rows_of_sixteen(AX_SCALAR_MUL, rows);
+}
+
+#if defined(__clang__) ? __clang_major__ >= 14 : __GNUC__ >= 12 /* those before do not know the instructions */
+#define WITH_F16 __attribute__((target("avx512fp16,avx512bw,avx512vl")))
+
+/* As extreme_of_four. */
+WITH_F16 static inline INLINED __m512i f16_extreme_of(ax_scalar combine, __m512h a, __m512h b) {
+  const __m512i quiet = _mm512_set1_epi16(0x7e00);
+  const __m512i y = combine == AX_SCALAR_MIN
+                        ? _mm512_or_si512(_mm512_castph_si512(_mm512_min_ph(a, b)), _mm512_castph_si512(_mm512_min_ph(b, a)))
+                        : _mm512_and_si512(_mm512_castph_si512(_mm512_max_ph(a, b)), _mm512_castph_si512(_mm512_max_ph(b, a)));
+  return _mm512_mask_mov_epi16(y, _mm512_cmp_ph_mask(a, b, _CMP_UNORD_Q), quiet);
+}
+
+WITH_F16 static inline INLINED void f16_thirty_two(ax_scalar combine, uint16_t *to, const uint16_t *from, __mmask32 lanes) {
+  const __m512h a = _mm512_castsi512_ph(_mm512_maskz_loadu_epi16(lanes, to)), b = _mm512_castsi512_ph(_mm512_maskz_loadu_epi16(lanes, from));
+  __m512i y;
+  switch (combine) {
+    case AX_SCALAR_ADD: y = _mm512_castph_si512(_mm512_add_ph(a, b)); break;
+    case AX_SCALAR_MUL: y = _mm512_castph_si512(_mm512_mul_ph(a, b)); break;
+    default: y = f16_extreme_of(combine, a, b); break;
+  }
+  _mm512_mask_storeu_epi16(to, lanes, y);
+}
+
+WITH_F16 static inline INLINED void f16_rows_of_thirty_two(ax_scalar combine, const ax_combined *rows) {
+  const ax_combined r = *rows;
+  const fetching from = fetching_of(rows);
+  const __mmask32 last = (__mmask32)((1u << r.count % 32) - 1);
+  for (int64_t i = 0; i < r.rows; i++) {
+    uint16_t *a = to_row(&r, i);
+    const uint16_t *b = from_row(&r, i), *end = b + (r.count - r.count % 32);
+    fetch(&r, i, sizeof(uint16_t), from);
+    for (; b < end; a += 32, b += 32) f16_thirty_two(combine, a, b, 0xffffffff);
+    if (last != 0) f16_thirty_two(combine, a, b, last);
+  }
+}
+
+WITH_F16 static void f16_rows_by_thirty_two(ax_scalar combine, const ax_combined *rows) {
+  switch (combine) {
+    case AX_SCALAR_ADD: f16_rows_of_thirty_two(AX_SCALAR_ADD, rows); return;
+    case AX_SCALAR_MUL: f16_rows_of_thirty_two(AX_SCALAR_MUL, rows); return;
+    case AX_SCALAR_MIN: f16_rows_of_thirty_two(AX_SCALAR_MIN, rows); return;
+    default: f16_rows_of_thirty_two(AX_SCALAR_MAX, rows); return;
+  }
+}
+static bool computes_f16(void) { return ax_machine_has(AX_FEATURE_AVX512_FP16); }
+#else
+static void f16_rows_by_thirty_two(ax_scalar combine, const ax_combined *r) { (void)combine, (void)r; }
+static bool computes_f16(void) { return false; }
+#endif
+
 #else
 static void f16_run(ax_scalar combine, const ax_combined *r) { (void)combine, (void)r; }
 static bool has_halves(void) { return false; }
@@ -456,7 +534,10 @@ __attribute__((target("avx2"))) static void combine_wide(ax_scalar combine, ax_d
 #define WIDEST "avx512f,avx512vl,avx512bw,avx512dq,prefer-vector-width=512"
 #endif
 __attribute__((target(WIDEST))) static void combine_widest(ax_scalar combine, ax_dtype dtype, const ax_combined *rows) {
-  run_any(combine, dtype, rows);
+  if (dtype != AX_F16 || combine == AX_SCALAR_NONE || rows->count == 1) run_any(combine, dtype, rows);
+  else if (computes_f16()) f16_rows_by_thirty_two(combine, rows);
+  else if (is_extreme(combine)) run_extremes(combine, dtype, rows);
+  else f16_rows_by_sixteen(combine, rows);
 }
 
 static ax_combine *of_registers(uint32_t bytes) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "machine/caches.h"
+#include "machine/features.h"
 #include "ops/scatter.h"
 #include "ops/scatter_routine.h"
 #include "plan/lower.h"
@@ -151,6 +152,13 @@ static void join_batch(ax_scattering *s) {
   s->batch_rank = rank;
 }
 
+/* Nanoseconds an element: sums of bytes and of f16 are vectors of more of them, where registers have 64 bytes. */
+static double element_time(ax_dtype dtype) {
+  const int64_t bytes = (int64_t)ax_dtype_bytes(dtype);
+  const bool in_f32 = dtype == AX_BF16 || (dtype == AX_F16 && ax_machine_register_bytes() < 64);
+  return in_f32 || bytes > 4 ? 0.1 : 0.025 * (double)bytes;
+}
+
 ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_windows *w, bool clips, const uint32_t *in,
                            uint32_t out) {
   const ax_type operand = *ax_lower_type(lower, out), indices = *ax_lower_type(lower, in[0]),
@@ -166,7 +174,7 @@ ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_wi
   int64_t windows = 1;
   for (uint32_t b = 0; b < s.batch_rank; b++) windows *= s.batch[b].extent;
   turn_windows(&s, w);
-  double time = 0.1 * (double)ax_type_elems(&updates) + 5 * (double)windows;
+  double time = element_time(operand.dtype) * (double)ax_type_elems(&updates) + 5 * (double)windows;
   find_cut(&s, w, &a, time / 25000);
   join_window(&s);
   if (s.cut_batch < 0) join_batch(&s);
