@@ -286,8 +286,6 @@ if(NOT AXLE_SANITIZE)
   set_property(TEST house/headers APPEND PROPERTY ENVIRONMENT "AXLE_CXX=${cxx_compilers}"
                "AXLE_INCLUDE=-I${PROJECT_BINARY_DIR}/generated/include")
 
-  set_property(TEST house/headers APPEND PROPERTY LABELS long)
-
   axle_test(house/lines sh cmake/check-lines ${public_headers})
 
   axle_test(house/symbols sh cmake/check-symbols $<TARGET_FILE:axle> ${public_headers})
