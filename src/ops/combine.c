@@ -374,7 +374,7 @@ WITH_SIXTEEN static void f16_rows_by_sixteen(ax_scalar combine, const ax_combine
   else f16_rows_of_sixteen(AX_SCALAR_MUL, rows);
 }
 
-#if defined(__clang__) ? __clang_major__ >= 14 : __GNUC__ >= 12 /* those before do not know the instructions */
+#if !defined(__clang__) && __GNUC__ >= 12 /* GCC before it has not the instructions, clang 14 not for single functions */
 #define WITH_F16 __attribute__((target("avx512fp16,avx512bw,avx512vl")))
 
 /* As extreme_of_four. */
