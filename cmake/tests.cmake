@@ -257,10 +257,10 @@ foreach(source ${kernel_example_sources})
   axle_test(examples/kernels/${name} $<TARGET_FILE:kernels_${name}>)
 endforeach()
 
-# --- Those that take longest, and that few changes concern: two fifths of the time of all tests ---
+# --- Those that take longest, and that few changes concern: a third of the time of all tests ---
 set(long_tests
     check/all_inputs check/counts kernel/image/run_away linalg/bands plain/collectives plain/matrices plain/samples planner/planner sim/monotone
-    tests/machines tests/ordered_processes tests/out_of_memory tests/plugin tests/ragged_faults tests/random_memory tests/sums tests/vectors)
+    tests/out_of_memory tests/plugin tests/sums tests/vectors)
 foreach(name ${long_tests})
   set_property(TEST ${name} APPEND PROPERTY LABELS long)
 endforeach()
