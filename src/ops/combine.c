@@ -356,14 +356,14 @@ WITH_SIXTEEN static inline INLINED void f16_sixteen(ax_scalar combine, uint16_t 
   _mm256_mask_storeu_epi16(to, lanes, _mm512_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
 }
 
-WITH_SIXTEEN static inline INLINED void f16_rows_of_sixteen(ax_scalar combine, const ax_combined *rows) {
-  const ax_combined r = *rows;
-  const fetching from = fetching_of(rows);
-  const __mmask16 last = (__mmask16)((1u << r.count % 16) - 1);
-  for (int64_t i = 0; i < r.rows; i++) {
-    uint16_t *a = to_row(&r, i);
-    const uint16_t *b = from_row(&r, i), *end = b + (r.count - r.count % 16);
-    fetch(&r, i, sizeof(uint16_t), from);
+WITH_SIXTEEN static inline INLINED void f16_rows_of_sixteen(ax_scalar combine, const ax_combined *r) {
+  const fetching from = fetching_of(r);
+  const int64_t count = r->count, rows = r->rows;
+  const __mmask16 last = (__mmask16)((1u << count % 16) - 1);
+  for (int64_t i = 0; i < rows; i++) {
+    uint16_t *a = to_row(r, i);
+    const uint16_t *b = from_row(r, i), *end = b + (count - count % 16);
+    fetch(r, i, sizeof(uint16_t), from);
     for (; b < end; a += 16, b += 16) f16_sixteen(combine, a, b, 0xffff);
     if (last != 0) f16_sixteen(combine, a, b, last);
   }
@@ -397,14 +397,14 @@ WITH_F16 static inline INLINED void f16_thirty_two(ax_scalar combine, uint16_t *
   _mm512_mask_storeu_epi16(to, lanes, y);
 }
 
-WITH_F16 static inline INLINED void f16_rows_of_thirty_two(ax_scalar combine, const ax_combined *rows) {
-  const ax_combined r = *rows;
-  const fetching from = fetching_of(rows);
-  const __mmask32 last = (__mmask32)((1u << r.count % 32) - 1);
-  for (int64_t i = 0; i < r.rows; i++) {
-    uint16_t *a = to_row(&r, i);
-    const uint16_t *b = from_row(&r, i), *end = b + (r.count - r.count % 32);
-    fetch(&r, i, sizeof(uint16_t), from);
+WITH_F16 static inline INLINED void f16_rows_of_thirty_two(ax_scalar combine, const ax_combined *r) {
+  const fetching from = fetching_of(r);
+  const int64_t count = r->count, rows = r->rows;
+  const __mmask32 last = (__mmask32)((1u << count % 32) - 1);
+  for (int64_t i = 0; i < rows; i++) {
+    uint16_t *a = to_row(r, i);
+    const uint16_t *b = from_row(r, i), *end = b + (count - count % 32);
+    fetch(r, i, sizeof(uint16_t), from);
     for (; b < end; a += 32, b += 32) f16_thirty_two(combine, a, b, 0xffffffff);
     if (last != 0) f16_thirty_two(combine, a, b, last);
   }
