@@ -159,9 +159,8 @@ bool ax_arrangement_why_not(const ax_arrangement *layout, const ax_model *m, con
     const ax_type *sample = &m->program->types[m->batch[b]];
     const int64_t positions = sample->rank > 0 ? sample->dims[0] : 1, of = parts(&layout->batch, mesh, 1, mesh->count);
     if (sample->rank == 0 || positions % of == 0) continue;
-    ax_text_add(text, "the first dimension of ");
-    ax_model_add_input(m, m->batch[b], text);
-    ax_text_add(text, ", %s, over ", ax_type_string(sample, &m->program->axes));
+    ax_text_add(text, "the first dimension of input %s, %s, over ", ax_model_input_name(m, m->batch[b], (char[16]){0}),
+                ax_type_string(sample, &m->program->axes));
     const uint32_t last = add_axes_of(&layout->batch, mesh, 1, text);
     ax_text_add(text, ": that does not divide it");
     const int64_t others = of / mesh->axis[last].size;

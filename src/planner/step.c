@@ -21,20 +21,10 @@ uint32_t ax_model_first_of_batch(const ax_program *program) {
   return first < program->in_count ? first : program->in_count - 1;
 }
 
-void ax_model_add_input(const ax_model *m, uint32_t input, ax_text *text) {
-  if (m->input_names != NULL) ax_text_add(text, "input %s", m->input_names[input]);
-  else ax_text_add(text, "input %u", input);
-}
-
-static ax_status cannot_be_trained(const ax_model *m, uint32_t input) {
-  ax_text text = {0};
-  char *name;
-  ax_model_add_input(m, input, &text);
-  AX_TRY(ax_text_finish(&text, &name));
-  const ax_status status = ax_error(AX_INVALID_ARGUMENT, "planner: %s is %s, which cannot be trained: say which inputs are the batch", name,
-                                    ax_type_string(&m->program->types[input], &m->program->axes));
-  ax_string_free(name);
-  return status;
+const char *ax_model_input_name(const ax_model *m, uint32_t input, char number[static 16]) {
+  if (m->input_names != NULL) return m->input_names[input];
+  snprintf(number, 16, "%u", input);
+  return number;
 }
 
 static ax_status find_inputs(ax_model *m, const ax_planner_options *o) {
@@ -53,7 +43,9 @@ static ax_status find_inputs(ax_model *m, const ax_planner_options *o) {
   }
   ax_free(batch);
   for (uint32_t i = 0; status == AX_OK && m->train && i < m->param_count; i++)
-    if (!ax_is_differentiable(program->types[m->params[i]].dtype)) status = cannot_be_trained(m, m->params[i]);
+    if (!ax_is_differentiable(program->types[m->params[i]].dtype))
+      status = ax_error(AX_INVALID_ARGUMENT, "planner: input %s is %s, which cannot be trained: say which inputs are the batch",
+                        ax_model_input_name(m, m->params[i], (char[16]){0}), ax_type_string(&program->types[m->params[i]], &program->axes));
   if (status == AX_OK && m->train && m->param_count == 0) status = ax_error(AX_INVALID_ARGUMENT, "planner: the loss has no parameters");
   return status;
 }

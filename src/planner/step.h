@@ -30,8 +30,8 @@ typedef struct ax_model {
 /* *out is to be deinited, whatever is returned. AX_INVALID_ARGUMENT: what the options say of the program does not fit it. */
 AX_MUST_USE ax_status ax_model_make(const ax_program *program, const ax_planner_options *options, ax_model *out);
 void ax_model_deinit(ax_model *model);
-/* "input x", as errors call an input of the program. */
-void ax_model_add_input(const ax_model *model, uint32_t input, ax_text *text);
+/* As errors call an input of the program; number: room for its number, if it has no name. */
+const char *ax_model_input_name(const ax_model *model, uint32_t input, char number[static 16]);
 /* The first input of the batch, if nobody says which these are. The program has inputs. */
 uint32_t ax_model_first_of_batch(const ax_program *program);
 
