@@ -534,10 +534,10 @@ __attribute__((target("avx2"))) static void combine_wide(ax_scalar combine, ax_d
 #define WIDEST "avx512f,avx512vl,avx512bw,avx512dq,prefer-vector-width=512"
 #endif
 __attribute__((target(WIDEST))) static void combine_widest(ax_scalar combine, ax_dtype dtype, const ax_combined *rows) {
-  if (dtype != AX_F16 || combine == AX_SCALAR_NONE || rows->count == 1) run_any(combine, dtype, rows);
-  else if (computes_f16()) f16_rows_by_thirty_two(combine, rows);
-  else if (is_extreme(combine)) run_extremes(combine, dtype, rows);
-  else f16_rows_by_sixteen(combine, rows);
+  const bool halves_combined = dtype == AX_F16 && combine != AX_SCALAR_NONE && rows->count > 1;
+  if (halves_combined && computes_f16()) f16_rows_by_thirty_two(combine, rows);
+  else if (halves_combined && !is_extreme(combine)) f16_rows_by_sixteen(combine, rows);
+  else run_any(combine, dtype, rows);
 }
 
 static ax_combine *of_registers(uint32_t bytes) {
