@@ -117,13 +117,13 @@ static void a_kept_machine_is_for_one_that_is_alike(void **state) {
   (void)state;
   ax_arena arena = {0};
   const ax_unit unit = {.kernel = make(&arena, 0)};
-  ax_generator first = {.most_vector_bytes = 16}, other = {.most_vector_bytes = 32}, next = {.most_vector_bytes = 16};
+  ax_generator first = {.wanted.most_vector_bytes = 16}, other = {.wanted.most_vector_bytes = 32}, next = {.wanted.most_vector_bytes = 16};
   void *object[2];
   size_t bytes[2];
   assert_int_equal(ax_generator_emit(&first, &unit, 1, &object[0], &bytes[0]), AX_OK);
   const struct LLVMOpaqueTargetMachine *machine = first.machine;
   for (int i = 0; i < 8; i++) { /* more than are kept: those of other tests may be there */
-    ax_generator one = {.most_vector_bytes = 0};
+    ax_generator one = {.wanted.most_vector_bytes = 0};
     ax_generator_take_kept(&one);
     ax_generator_deinit(&one);
   }

@@ -38,7 +38,7 @@ ax_status ax_jit_create(const ax_jit_options *options, ax_compiler **out) {
   if (!ax_object_supported()) return ax_error(AX_ABSENT, "kernels are compiled for x86-64 and 64-bit ARM alone");
   ax_compiler *jit = ax_calloc(1, sizeof *jit);
   if (jit == NULL) return ax_out_of_memory(sizeof *jit);
-  const bool keeps = options->folder != NULL && options->f16 == AX_F16_BY_PROCESSOR &&
+  const bool keeps = options->folder != NULL && options->f16 == AX_F16_BY_PROCESSOR && !options->gathers &&
                      ax_jit_target(options->most_vector_bytes, options->processor, &jit->target);
   ax_status status = ax_kept_init(&jit->kept, keeps ? options->folder : NULL, options->folder_bytes);
   if (status != AX_OK) {
@@ -47,9 +47,10 @@ ax_status ax_jit_create(const ax_jit_options *options, ax_compiler **out) {
   }
   jit->threads = options->threads > 0 ? options->threads : 1;
   for (uint32_t i = 0; i < AX_MOST_GENERATORS; i++) {
-    jit->generators[i] = (ax_generator){.most_vector_bytes = options->most_vector_bytes,
-                                        .f16_as_f32 = options->f16 == AX_F16_AS_F32,
-                                        .f16_always = options->f16 == AX_F16_AS_F16};
+    jit->generators[i] = (ax_generator){.wanted = {.most_vector_bytes = options->most_vector_bytes,
+                                                   .f16_as_f32 = options->f16 == AX_F16_AS_F32,
+                                                   .f16_always = options->f16 == AX_F16_AS_F16,
+                                                   .gathers = options->gathers}};
     if (i < jit->threads) ax_generator_take_kept(&jit->generators[i]);
   }
   jit->most_idle = options->idle_bytes > 0 ? options->idle_bytes : default_idle;

@@ -27,6 +27,7 @@ typedef struct ax_jit_options {
   uint32_t threads;            /* that compile at once, the caller's included; 0: 1 */
   uint32_t most_vector_bytes;  /* for tests: limit on registers, as of an older machine: 64, 32 or 16; 0: this machine's */
   ax_f16_held f16;             /* for tests; no folder is used with it */
+  bool gathers;                /* for tests: numbers of one and two bytes are looked up as if gathers were fast; no folder is used with it */
   const char *processor;       /* for tests: names the processor that the folder's code is for; NULL: this one */
 } ax_jit_options;
 

@@ -661,6 +661,35 @@ static void look_ups_that_few_want(void **state) {
   }
 }
 
+/* y[i, j] = table[p[i, j] + j] and table[p[i, j] + columns - 1 - j], also where a guard holds, of numbers of one and two bytes: words of four bytes
+   are gathered, which reach past both ends. */
+static void look_ups_of_narrow_numbers(void **state) {
+  static const ax_dtype dtypes[] = {AX_S8, AX_U8, AX_BOOL, AX_F8E4M3FN, AX_S16, AX_U16, AX_F16, AX_BF16, AX_F32};
+  static const int64_t widths_of_rows[] = {16, 37, 128, 5}, beyond[] = {0, 1, 2, 3, 1001};
+  enum { ways = 4 };
+  (void)state;
+  random_state = 1;
+  for (uint32_t i = 0; i < AX_COUNT(dtypes) * AX_COUNT(widths_of_rows) * AX_COUNT(beyond) * ways; i++) {
+    const ax_dtype dtype = dtypes[i % AX_COUNT(dtypes)];
+    const uint32_t shape = i / AX_COUNT(dtypes), way = shape / AX_COUNT(widths_of_rows) / AX_COUNT(beyond);
+    const int64_t columns = widths_of_rows[shape % AX_COUNT(widths_of_rows)], more = beyond[shape / AX_COUNT(widths_of_rows) % AX_COUNT(beyond)];
+    const int64_t dims[] = {3, columns}, size = columns + more;
+    const bool backwards = way % 2 == 1;
+    ax_arena arena = {0};
+    ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+    ax_position at[2], looked = {.dim = 1, .coef = backwards ? -1 : 1, .offset = backwards ? columns - 1 : 0, .limit = more};
+    ax_at_identity(at, 2);
+    const ax_ex number = ax_kernel_load(k, ax_kernel_slot(k, AX_S32, 2, dims), at);
+    const ax_ex place = ax_kernel_op(k, AX_SCALAR_REM, AX_S32, number, ax_kernel_const(k, AX_S32, 2 * more + 1), AX_NONE);
+    const ax_ex guard = way < 2 ? AX_NONE : ax_kernel_load(k, ax_kernel_slot(k, AX_BOOL, 2, dims), at);
+    looked.dynamic = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S64, place, AX_NONE, AX_NONE);
+    ax_kernel_store(k, ax_kernel_slot(k, dtype, 2, dims), at, ax_kernel_load_where(k, ax_kernel_slot(k, dtype, 1, &size), &looked, guard), AX_SCALAR_NONE);
+    assert_false(k->failed);
+    try_kernel(k);
+    ax_arena_deinit(&arena);
+  }
+}
+
 /* y[i, j] = table[p[i, j]], table[i, p[i, j]] or table[i, p[i, j], q[i, j]], of tables that a few registers hold and of tables that are just too
    large for that (ax_nest_has_small_table, ax_nest_look_up_small). Half of the places are beyond an end, and stand for what is there. */
 static void look_ups_in_small_tables(void **state) {
@@ -766,7 +795,7 @@ int main(void) {
                                      cmocka_unit_test(stores_that_start_where_loads_say),
                                      cmocka_unit_test(look_ups_in_rows_of_their_own),
                                      cmocka_unit_test(look_ups_that_few_want),
-                                     cmocka_unit_test(look_ups_in_small_tables),
+                                     cmocka_unit_test(look_ups_of_narrow_numbers), cmocka_unit_test(look_ups_in_small_tables),
                                      cmocka_unit_test(rolls_of_short_rows),
                                      cmocka_unit_test(bools_of_short_rows),
                                      cmocka_unit_test(numbers_of_some_short_rows),

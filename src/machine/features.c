@@ -40,6 +40,7 @@ uint32_t ax_features_of(const ax_processor_words *w) {
          feature_if(fours, AX_FEATURE_AVX512_VNNI) | feature_if(pairs, AX_FEATURE_AVX512_BF16) |
          feature_if(pairs && !w->intel, AX_FEATURE_FAST_AVX512_BF16) |
          feature_if(wide && has_bits(w->leaf_7_1_eax, avx_vnni), AX_FEATURE_AVX_VNNI) |
+         feature_if(wide && w->intel && has_bits(w->leaf_7_1_eax, avx_vnni), AX_FEATURE_FAST_GATHERS) |
          feature_if(amx && has_bits(w->leaf_7_edx, amx_bf16), AX_FEATURE_AMX_BF16) |
          feature_if(amx && has_bits(w->leaf_7_edx, int8), AX_FEATURE_AMX_INT8);
 }

@@ -15,6 +15,7 @@
 typedef struct ax_codegen {
   uint32_t vector_bytes; /* of the target's registers: 64, 32 or 16 */
   bool f16;              /* the target computes in f16 (ax_registers.f16) */
+  bool gathers;          /* gathers are faster than loads one by one, as long as caches hold what they load */
   bool in_line;          /* exp of f32 is code in line, not a call */
   LLVMContextRef context;
   LLVMModuleRef module;

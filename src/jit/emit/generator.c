@@ -11,6 +11,7 @@
 #include "jit/emit/fused_loop_emit.h"
 #include "jit/llvm/llvm.h"
 #include "jit/emit/nest.h"
+#include "machine/features.h"
 
 /* --- The machine --- */
 
@@ -52,10 +53,11 @@ static LLVMTargetMachineRef make_machine(ax_generator *generator, const host_nam
   LLVMTargetRef target;
   LLVMTargetMachineRef machine = NULL;
   uint32_t widest = widest_vector(host->features);
-  bool as_it_is = generator->most_vector_bytes == 0 || widest <= generator->most_vector_bytes;
-  generator->vector_bytes = as_it_is ? widest : generator->most_vector_bytes;
+  bool as_it_is = generator->wanted.most_vector_bytes == 0 || widest <= generator->wanted.most_vector_bytes;
+  generator->vector_bytes = as_it_is ? widest : generator->wanted.most_vector_bytes;
   const bool computes_f16 = as_it_is && widest == 64 && has_feature(host->features, "+avx512fp16");
-  generator->f16 = generator->f16_always || (computes_f16 && !generator->f16_as_f32);
+  generator->f16 = generator->wanted.f16_always || (computes_f16 && !generator->wanted.f16_as_f32);
+  generator->gathers = generator->wanted.gathers || (as_it_is && ax_machine_has(AX_FEATURE_FAST_GATHERS));
   const char *older = generator->vector_bytes == 32 ? "x86-64-v3" : "x86-64";
   if (LLVMGetTargetFromTriple(host->triple, &target, &error) == 0)
     machine = LLVMCreateTargetMachine(target, host->triple, as_it_is ? host->processor : older, as_it_is ? host->features : "",
@@ -89,9 +91,7 @@ static void forget_context(ax_generator *generator) {
 void ax_generator_deinit(ax_generator *generator) {
   forget_context(generator);
   if (generator->machine != NULL) LLVMDisposeTargetMachine(generator->machine);
-  *generator = (ax_generator){.most_vector_bytes = generator->most_vector_bytes,
-                              .f16_as_f32 = generator->f16_as_f32,
-                              .f16_always = generator->f16_always};
+  *generator = (ax_generator){.wanted = generator->wanted};
 }
 
 /* --- Generators that are kept --- */
@@ -101,7 +101,8 @@ static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static ax_generator kept[most_kept]; /* without contexts; a place without a machine is free */
 
 static bool is_alike(const ax_generator *a, const ax_generator *b) {
-  return a->most_vector_bytes == b->most_vector_bytes && a->f16_as_f32 == b->f16_as_f32 && a->f16_always == b->f16_always;
+  return a->wanted.most_vector_bytes == b->wanted.most_vector_bytes && a->wanted.f16_as_f32 == b->wanted.f16_as_f32 &&
+         a->wanted.f16_always == b->wanted.f16_always && a->wanted.gathers == b->wanted.gathers;
 }
 
 /* In a process that was forked while another thread held the lock, nobody gives it back: such a process does without. */
@@ -147,7 +148,8 @@ static ax_status verify(LLVMModuleRef module) {
 }
 
 static ax_status emit_all(const ax_generator *generator, LLVMModuleRef module, const ax_unit *units, uint32_t count) {
-  ax_codegen cg = {.vector_bytes = generator->vector_bytes, .f16 = generator->f16, .context = generator->context, .module = module};
+  ax_codegen cg = {.vector_bytes = generator->vector_bytes, .f16 = generator->f16, .gathers = generator->gathers,
+                   .context = generator->context, .module = module};
   ax_status status = AX_OK;
   cg.builder = LLVMCreateBuilderInContext(cg.context);
   for (uint32_t i = 0; i < count && status == AX_OK; i++) {

@@ -7,13 +7,17 @@
 
 /* Zero-initialise to start. Not locked: ax_compiler does that. */
 typedef struct ax_generator {
-  uint32_t most_vector_bytes; /* limit on the size of a vector register; 0: the machine's own size */
-  bool f16_as_f32, f16_always; /* whether registers hold f16 as f16, whatever the processor has; at most one */
-  uint32_t vector_bytes;      /* the size that is used; set with `machine` */
-  bool f16;                   /* the processor computes in f16 (ax_registers.f16); set with `machine` */
+  uint32_t vector_bytes; /* the size that is used; set with `machine` */
+  bool f16;              /* the processor computes in f16 (ax_registers.f16); set with `machine` */
+  bool gathers;          /* ax_codegen.gathers; set with `machine` */
   struct LLVMOpaqueTargetMachine *machine; /* NULL: LLVM has not been started */
   struct LLVMOpaqueContext *context; /* NULL: none yet, or forgotten after many units */
-  uint32_t emitted;           /* units, with this context */
+  uint32_t emitted; /* units, with this context */
+  struct {
+    uint32_t most_vector_bytes;  /* limit on the size of a vector register; 0: the machine's own size */
+    bool f16_as_f32, f16_always; /* whether registers hold f16 as f16, whatever the processor has; at most one */
+    bool gathers;                /* ax_codegen.gathers, whatever the processor has */
+  } wanted;
 } ax_generator;
 
 typedef struct ax_unit { /* what becomes a function: one of the two */
