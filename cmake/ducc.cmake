@@ -28,7 +28,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(axle_fourier PRIVATE -mavx2 -mfma -mtune=haswell) # what src/fourier/engines.c asks the processor for
 endif()
 if(AXLE_SANITIZE)
-  target_compile_options(axle_fourier PRIVATE -fno-sanitize=all) # ducc0 is not ours to look into
+  target_compile_options(axle_fourier PRIVATE -fno-sanitize=all -O1) # ducc0 is not ours to look into, or to wait for
 endif()
 target_compile_definitions(axle_fourier PRIVATE DUCC0_NO_LOWLEVEL_THREADING)
 target_include_directories(axle_fourier PRIVATE src)

@@ -13,7 +13,7 @@
 set(sanitizer_settings
     # What they take for the header of memory for a library's thread-local variables may be none. Then the search for leaks reads at random,
     # and TSan clears what it knows of any range (it stops: "failed to allocate 0x1ec100000f000 bytes").
-    "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0"
+    "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:intercept_tls_get_addr=0:malloc_context_size=12"
     "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/lsan.supp:print_suppressions=0"
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp:halt_on_error=1:intercept_tls_get_addr=0")

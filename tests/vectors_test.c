@@ -454,12 +454,13 @@ static void run_case(subject *s) {
 /* --- Groups --- */
 
 static void run_group(const vector_group *group) {
+  enum { share = AX_HOSTILE ? 3 : 1 }; /* with sanitizers every third case: all take five minutes there */
   char path[4096];
   ax_npz *vectors;
   uint32_t used = 0, failures = 0, variants = 0;
   snprintf(path, sizeof path, "%s/%s.npz", run.folder, group->name);
   TEST_OK(ax_npz_read(path, &vectors));
-  for (size_t i = 0; i < group->count; i++) {
+  for (size_t i = 0; i < group->count; i += share) {
     const vector_case *c = &group->cases[i];
     for (const char *p = c->variants; *p != 0; p += strspn(p, " "), variants++) {
       size_t length = strcspn(p, " ");
@@ -472,7 +473,7 @@ static void run_group(const vector_group *group) {
     }
   }
   print_message("%s: %u variants of %zu cases, %u arrays, %u differences\n", group->name, variants, group->count, used, failures);
-  if (failures == 0 && used != ax_npz_count(vectors)) {
+  if (share == 1 && failures == 0 && used != ax_npz_count(vectors)) {
     print_error("%s has %u arrays, of which the cases in C use %u\n", path, ax_npz_count(vectors), used);
     failures++;
   }

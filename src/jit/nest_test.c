@@ -664,8 +664,8 @@ static void look_ups_that_few_want(void **state) {
 /* y[i, j] = table[p[i, j] + j] and table[p[i, j] + columns - 1 - j], also where a guard holds, of numbers of one and two bytes: words of four bytes
    are gathered, which reach past both ends. */
 static void look_ups_of_narrow_numbers(void **state) {
-  static const ax_dtype dtypes[] = {AX_S8, AX_U8, AX_BOOL, AX_F8E4M3FN, AX_S16, AX_U16, AX_F16, AX_BF16, AX_F32};
-  static const int64_t widths_of_rows[] = {16, 37, 128, 5}, beyond[] = {0, 1, 2, 3, 1001};
+  static const ax_dtype dtypes[] = {AX_S8, AX_BOOL, AX_F8E4M3FN, AX_U16, AX_F16, AX_BF16};
+  static const int64_t widths_of_rows[] = {37, 128}, beyond[] = {0, 2, 1001};
   enum { ways = 4 };
   (void)state;
   random_state = 1;

@@ -151,7 +151,7 @@ static void triangular_systems(void **state) {
                                  {"a=2,b=2", "a,b; _,a -> _,a"}, {"a=2,b=2", "a; b,a -> b,a"}, {"a=8", "a; a -> _,a"},
                                  {"a=3,b=2", "a,b; b -> b"},     {"a=16", "_,a; _,a -> _,a"},  {"a=4,b=2", "b,a; _,a -> _"}};
   static const ax_dtype dtypes[] = {AX_F64, AX_F32, AX_C64};
-  for (int bits = 0; bits < 32; bits++) {
+  for (int bits = 0; bits < 32; bits += AX_HOSTILE ? 3 : 1) {
     const system_params p = {bits & 1, bits >> 1 & 1, bits >> 2 & 1, bits >> 3 & 1, bits >> 4 & 1};
     for (size_t i = 0; i < AX_COUNT(left); i++) {
       const ax_dtype dtype = p.conjugated ? AX_C64 : dtypes[(i + (size_t)bits) % AX_COUNT(dtypes)];

@@ -115,6 +115,7 @@ static inline INLINED void NAME(counted)(ax_scalar combine, const ax_combined *r
 static inline INLINED void NAME(rows)(ax_scalar combine, const ax_combined *rows) {
   enum { shortest = 16 / sizeof(ELEMENT), half = 32 / sizeof(ELEMENT), line = AX_LINE_BYTES / sizeof(ELEMENT) };
   if (rows->count == 1) NAME(counted)(combine, rows, 1);
+  else if (combine == AX_SCALAR_MUL) NAME(counted)(combine, rows, rows->count); /* seldom: not worth more code */
   else if (rows->count == shortest) NAME(counted)(combine, rows, shortest);
   else if (rows->count == half) NAME(counted)(combine, rows, half);
   else if (rows->count == line) NAME(counted)(combine, rows, line);

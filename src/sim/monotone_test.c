@@ -79,7 +79,7 @@ static double seconds(const collective *c, const ax_cluster *machine, int64_t el
   return found;
 }
 
-enum { of_each_power = 8, powers = 24 };
+enum { of_each_power = AX_HOSTILE ? 4 : 8, powers = 24 };
 
 /* Sizes around powers of two and between. */
 static int64_t size_of(int number) {

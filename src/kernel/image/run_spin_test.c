@@ -143,7 +143,8 @@ static AX_BODY(whole) {
   ax_mpmd_map(AX_LIST(1, &mesh), &body, &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
-static void run(ax_function body, const ax_runtime_options *how, ax_status wanted, const char *part) {
+/* An error's message names both. */
+static void run(ax_function body, const ax_runtime_options *how, ax_status wanted, const char *first, const char *second) {
   const ax_type type = AX_TYPE(AX_F32, 2);
   const float data[] = {3, 4};
   const ax_host_array host = ax_host_view(AX_F32, AX_DIMS(2), data);
@@ -157,7 +158,8 @@ static void run(ax_function body, const ax_runtime_options *how, ax_status wante
   TEST_OK(ax_device_put(runtime, NULL, "", &host, &x));
   const ax_status status = ax_run(executable, &x, &y);
   if (status != wanted) fail_msg("status %d: %s", (int)status, status != AX_OK ? ax_message() : "");
-  if (status != AX_OK && strstr(ax_message(), part) == NULL) fail_msg("%s", ax_message());
+  const bool names_both = status == AX_OK || (strstr(ax_message(), first) != NULL && strstr(ax_message(), second) != NULL);
+  if (!names_both) fail_msg("%s", ax_message());
   if (status == AX_OK) {
     TEST_OK(ax_array_read(y, got, sizeof got));
     assert_true(got[0] == 6 && got[1] == 8);
@@ -168,9 +170,9 @@ static void run(ax_function body, const ax_runtime_options *how, ax_status wante
   ax_runtime_release(runtime);
 }
 
-static void run_every_way(ax_function body, ax_status wanted, const char *part) {
+static void run_every_way(ax_function body, ax_status wanted, const char *first, const char *second) {
   for (uint32_t workers = 1; workers <= 4; workers++)
-    run(body, &(ax_runtime_options){.workers = workers, .policy = workers == 3 ? AX_POLICY_SEEDED : AX_POLICY_PARALLEL, .seed = 5}, wanted, part);
+    run(body, &(ax_runtime_options){.workers = workers, .policy = workers == 3 ? AX_POLICY_SEEDED : AX_POLICY_PARALLEL, .seed = 5}, wanted, first, second);
 }
 
 /* The evaluator, too. */
@@ -197,8 +199,7 @@ static void cores_that_go_round_are_told(void **state) {
       {counts_to_100, "device 0, core 0 goes round in while", "device 0, core 1 waits in semaphore_wait"},
       {stores_and_copies, "device 0, core 0 goes round in while", "device 0, core 1 waits in semaphore_wait"}};
   for (size_t i = 0; i < AX_COUNT(cases); i++) {
-    run_every_way(cases[i].body, AX_DEADLOCK, cases[i].first);
-    run_every_way(cases[i].body, AX_DEADLOCK, cases[i].second);
+    run_every_way(cases[i].body, AX_DEADLOCK, cases[i].first, cases[i].second);
     if (cases[i].body != stores_and_copies) evaluate(cases[i].body, AX_DEADLOCK);
   }
 }
@@ -207,11 +208,11 @@ static void cores_that_are_let_go_are_not(void **state) {
   (void)state;
   const ax_function bodies[] = {is_set, is_set_under_lock, is_late};
   for (size_t i = 0; i < AX_COUNT(bodies); i++) {
-    run_every_way(bodies[i], AX_OK, "");
+    run_every_way(bodies[i], AX_OK, "", "");
     evaluate(bodies[i], AX_OK);
   }
   for (uint64_t seed = 1; seed <= 10; seed++)
-    run(takes_in_turn, &(ax_runtime_options){.workers = 2, .policy = AX_POLICY_SEEDED, .seed = seed}, AX_OK, "");
+    run(takes_in_turn, &(ax_runtime_options){.workers = 2, .policy = AX_POLICY_SEEDED, .seed = seed}, AX_OK, "", "");
 }
 
 int main(void) {
