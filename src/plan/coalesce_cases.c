@@ -13,36 +13,43 @@
 #include "plan/coalesce.h"
 #include "plan/op.h"
 
-/* Says that each step of the kernel has a block of the array for itself, and that the access is to a place in the step's block.
+/* The bytes of the block of the array that each step of the kernel has for itself, if the access is to a place in the step's block.
    The array's first dimensions are the kernel's, and further ones are the block's: none, if it is one element; the two parts of a
-   complex number; or the coordinates of a point. */
-static bool in_own_block(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
+   complex number; or the coordinates of a point. 0: it is not so. */
+static int64_t own_block(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
   const ax_slot *array = &kernel->slots[slot];
   if (array->rank < kernel->rank || !ax_at_is_identity(at, kernel->rank) ||
       memcmp(array->dims, kernel->dims, kernel->rank * sizeof array->dims[0]) != 0)
-    return false;
+    return 0;
   for (uint32_t d = kernel->rank; d < array->rank; d++)
-    if (at[d].dim >= 0 || at[d].dynamic != AX_NONE) return false;
-  return true;
+    if (at[d].dim >= 0 || at[d].dynamic != AX_NONE) return 0;
+  return ax_dims_elems(array->rank - kernel->rank, array->dims + kernel->rank) * (int64_t)ax_dtype_bytes(array->dtype);
+}
+
+/* Says so, and that the block is the one found before, of *bytes bytes: the same memory may be read as numbers of another dtype,
+   whose blocks lie elsewhere if they are shorter or longer. *bytes is 0 at first. */
+static bool in_own_block(const ax_plan *plan, const ax_op *op, uint32_t slot, const ax_position *at, int64_t *bytes) {
+  const ax_buffer *buffer = &plan->buffers[op->kernel.buffers[slot]];
+  const int64_t found = own_block(op->kernel.kernel, slot, at), wanted = *bytes > 0 ? *bytes : found;
+  *bytes = wanted;
+  return buffer->offset == 0 && buffer->loop == AX_NONE && found > 0 && found == wanted;
 }
 
 /* A step, or several steps that are done together, load all that they load before they store. So a single step may load and store anywhere, as
    both parts of a complex number. */
 bool ax_kernel_in_place(const ax_plan *plan, const ax_op *op, uint32_t source, uint32_t target) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
+  int64_t bytes = 0;
   if (kernel->rank == 0) return true;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
-    const ax_buffer *to = &plan->buffers[op->kernel.buffers[store->slot]];
-    if (to->allocation != source) continue;
-    if (to->offset != 0 || to->loop != AX_NONE || !in_own_block(kernel, store->slot, store->at)) return false;
+    if (plan->buffers[op->kernel.buffers[store->slot]].allocation != source) continue;
+    if (!in_own_block(plan, op, store->slot, store->at, &bytes)) return false;
   }
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *load = &kernel->exprs[i];
-    if (load->op != AX_LEAF_LOAD) continue;
-    const ax_buffer *from = &plan->buffers[op->kernel.buffers[load->slot]];
-    if (from->allocation != target) continue;
-    if (from->offset != 0 || from->loop != AX_NONE || !in_own_block(kernel, load->slot, load->at)) return false;
+    if (load->op != AX_LEAF_LOAD || plan->buffers[op->kernel.buffers[load->slot]].allocation != target) continue;
+    if (!in_own_block(plan, op, load->slot, load->at, &bytes)) return false;
   }
   return true;
 }
@@ -51,7 +58,7 @@ static bool is_all(const ax_buffer *buffer) { return buffer->offset == 0 && buff
 
 static bool same_place(const ax_loop_kernel *kernel, const ax_expr *load, const ax_store *store) {
   const ax_slot *from = &kernel->slots[load->slot], *to = &kernel->slots[store->slot];
-  if (from->rank != to->rank || memcmp(from->dims, to->dims, to->rank * sizeof to->dims[0]) != 0) return false;
+  if (from->rank != to->rank || ax_dtype_bytes(from->dtype) != ax_dtype_bytes(to->dtype) || memcmp(from->dims, to->dims, to->rank * sizeof to->dims[0]) != 0) return false;
   for (uint32_t d = 0; d < to->rank; d++) {
     const ax_position *a = &load->at[d], *b = &store->at[d];
     if (a->dim != b->dim || a->coef != b->coef || a->offset != b->offset || a->limit != b->limit || a->dynamic != b->dynamic) return false;

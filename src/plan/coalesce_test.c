@@ -210,8 +210,48 @@ static void parts_of_a_number(void **state) {
   expect_of(2, test_trace(complex_carry, NULL, &type, 1, 2), NULL, 1); /* the start is copied, once */
 }
 
+/* --- Memory that is read as numbers of fewer bytes: element i is at another place, and is read behind what was written there --- */
+
+enum { numbers = 300 };
+
+static AX_BODY(first_parts) {
+  const ax_dtype *narrow = context, dtype = ax_typeof(in[0]).dtype;
+  const ax_value parts = ax_reshape(ax_bitcast_convert_type(in[0], *narrow), AX_DIMS(-1));
+  out[0] = ax_convert_element_type(ax_slice_in_dim(parts, 0, numbers, 1, 0), dtype);
+}
+/* Of numbers all of whose bytes differ from those beside them. */
+static AX_BODY(parts_repeatedly) {
+  const ax_dtype dtype = ax_typeof(in[0]).dtype;
+  const ax_value counted = ax_add(ax_iota(dtype, AX_DIMS(numbers), 0), in[0]), start = ax_mul(counted, ax_full(dtype, AX_DIMS(), dtype == AX_U16 ? 0x7b51 : 0x5e3d7b51));
+  ax_scan(AX_CLOSURE(first_parts, 1, 1, context), 1, 3, false, &start, out);
+}
+static AX_BODY(parts_or_the_same) {
+  const ax_fn cases[] = {AX_CLOSURE(first_parts, 1, 1, context), AX_FN(keep, 1, 1)};
+  ax_switch(in[1], AX_LIST(2, cases), AX_LIST(1, in), AX_LIST(1, out));
+  out[1] = ax_sub(ax_integer(1), in[1]);
+}
+static AX_BODY(parts_by_turns) {
+  const ax_value start[] = {ax_add(ax_iota(ax_typeof(in[0]).dtype, AX_DIMS(numbers), 0), in[0]), ax_full(AX_S32, AX_DIMS(), 0)};
+  ax_scan(AX_CLOSURE(parts_or_the_same, 2, 2, context), 2, 3, false, start, out);
+}
+
+static void parts_of_integers(void **state) {
+  static const ax_dtype wide[] = {AX_U16, AX_U32, AX_U32, AX_S64}, narrow[] = {AX_U8, AX_U16, AX_S8, AX_U16};
+  (void)state;
+  for (size_t i = 0; i < AX_COUNT(wide); i++) {
+    const ax_type type = TEST_TYPE(wide[i], numbers);
+    void *context = (void *)(uintptr_t)&narrow[i];
+    ax_program *made[] = {test_trace(parts_repeatedly, context, &type, 1, 1), test_trace(parts_by_turns, context, &type, 1, 2)};
+    for (size_t k = 0; k < AX_COUNT(made); k++) {
+      test_random_run(made[k], 5, false, 0);
+      ax_program_release(made[k]);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(carries), cmocka_unit_test(carries_read_late), cmocka_unit_test(donations),
-                                     cmocka_unit_test(made_by_several), cmocka_unit_test(parts_of_a_number)};
+                                     cmocka_unit_test(made_by_several), cmocka_unit_test(parts_of_a_number),
+                                     cmocka_unit_test(parts_of_integers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,6 +117,9 @@ def suites_of(tests):
 def run(tests, out, side, *suites):
     folder = pathlib.Path(out) / (side if side in SIDES else "plugin")
     folder.mkdir(parents=True, exist_ok=True)
+    missing = [suite for suite in suites if not (pathlib.Path(tests) / suite).exists()]
+    if missing:
+        sys.exit(f"{tests} has no {', '.join(missing)}")
     for suite in suites or suites_of(pathlib.Path(tests)):
         file = folder / f"{suite.removesuffix('.py').replace('/', '.')}.txt"
         if not file.exists():
