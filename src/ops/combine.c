@@ -12,6 +12,7 @@
 #include "ir/dtype.h"
 #include "machine/caches.h"
 #include "machine/features.h"
+#include "ops/combine_bytes.h"
 #include "ops/combine_kept.h"
 
 #define INLINED __attribute__((always_inline))
@@ -553,6 +554,7 @@ ax_combine *ax_combiner_of(ax_scalar combine, ax_dtype dtype, uint32_t bytes) {
   const bool known = is_known(combine);
   if (combine == AX_SCALAR_NONE) return of_registers(bytes);
   if (ax_is_complex(dtype)) return known && bytes == 16 ? combine_plain : NULL;
+  if (ax_combines_bytes(combine, dtype)) return bytes == 16 ? ax_combine_bytes : NULL;
   if (!known || dtype == AX_BOOL || ax_is_byte_float(dtype) || ax_is_short_integer(dtype)) return NULL;
   if (dtype == AX_F16 && !is_extreme(combine) && !has_halves()) return NULL;
   return of_registers(bytes);

@@ -21,7 +21,7 @@ typedef struct ax_combined { /* rows whose elements lie next to each other; none
 typedef void ax_combine(ax_scalar combine, ax_dtype dtype, const ax_combined *rows);
 
 /* Returns the function that does so with this machine's widest registers; NULL: there is none for these. There is one for copies;
-   for sums, products, minima and maxima of all numbers, complex ones too; for sums and products of f16 if the processor converts them. */
+   for sums, products, minima and maxima of all numbers but f8e8m0fnu, complex ones too; for sums and products of f16 if the processor converts them. */
 ax_combine *ax_combiner(ax_scalar combine, ax_dtype dtype);
 /* The one for registers of so many bytes: 16, 32 or 64. NULL: this machine has none. */
 ax_combine *ax_combiner_of(ax_scalar combine, ax_dtype dtype, uint32_t bytes);

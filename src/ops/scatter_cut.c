@@ -156,6 +156,7 @@ static void join_batch(ax_scattering *s) {
 static double element_time(ax_dtype dtype) {
   const int64_t bytes = (int64_t)ax_dtype_bytes(dtype);
   const bool in_f32 = dtype == AX_BF16 || (dtype == AX_F16 && ax_machine_register_bytes() < 64);
+  if (ax_is_byte_float(dtype) || ax_is_short_integer(dtype)) return 1; /* by a table */
   return in_f32 || bytes > 4 ? 0.1 : 0.025 * (double)bytes;
 }
 

@@ -1,0 +1,12 @@
+/* Numbers of one byte that processors do not compute with: floats of 4, 6 and 8 bits, and integers of fewer than 8. */
+#ifndef AX_OPS_COMBINE_BYTES_H
+#define AX_OPS_COMBINE_BYTES_H
+
+#include "ops/combine.h"
+
+/* Whether ax_combine_bytes combines these. */
+bool ax_combines_bytes(ax_scalar combine, ax_dtype dtype);
+/* An ax_combine, by a table of the results of all pairs, which the first call for a combination and a dtype makes, in some milliseconds. */
+void ax_combine_bytes(ax_scalar combine, ax_dtype dtype, const ax_combined *rows);
+
+#endif
