@@ -551,11 +551,11 @@ static ax_combine *of_registers(uint32_t bytes) { return bytes == 16 ? combine_p
 #endif
 
 ax_combine *ax_combiner_of(ax_scalar combine, ax_dtype dtype, uint32_t bytes) {
-  const bool known = is_known(combine);
   if (combine == AX_SCALAR_NONE) return of_registers(bytes);
-  if (ax_is_complex(dtype)) return known && bytes == 16 ? combine_plain : NULL;
-  if (ax_combines_bytes(combine, dtype)) return bytes == 16 ? ax_combine_bytes : NULL;
-  if (!known || dtype == AX_BOOL || ax_is_byte_float(dtype) || ax_is_short_integer(dtype)) return NULL;
+  /* The least powers of two of f8e8m0fnu are subnormal in f32, and a thread may flush these, which a table would not know. */
+  if (!is_known(combine) || dtype == AX_BOOL || dtype == AX_F8E8M0FNU) return NULL;
+  if (ax_is_complex(dtype)) return bytes == 16 ? combine_plain : NULL;
+  if (ax_is_byte_float(dtype) || ax_is_short_integer(dtype)) return bytes == 16 ? ax_combine_bytes : NULL;
   if (dtype == AX_F16 && !is_extreme(combine) && !has_halves()) return NULL;
   return of_registers(bytes);
 }

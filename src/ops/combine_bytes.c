@@ -3,7 +3,6 @@
 
 #include <stdatomic.h>
 
-#include "ir/dtype.h"
 #include "ops/pointwise.h"
 
 enum { numbers = 256, most_tables = 24 /* a program has one or two */ };
@@ -18,12 +17,6 @@ typedef struct table {
 enum { FREE, CLAIMED, FILLING, FULL };
 
 static table tables[most_tables];
-
-bool ax_combines_bytes(ax_scalar combine, ax_dtype dtype) {
-  const bool known = combine == AX_SCALAR_ADD || combine == AX_SCALAR_MUL || combine == AX_SCALAR_MIN || combine == AX_SCALAR_MAX;
-  /* The least powers of two of f8e8m0fnu are subnormal in f32, and a thread may flush these. */
-  return known && (ax_is_short_integer(dtype) || (ax_is_byte_float(dtype) && dtype != AX_F8E8M0FNU));
-}
 
 static uint8_t combined(ax_scalar combine, ax_dtype dtype, uint8_t a, uint8_t b) {
   const ax_number x[] = {ax_number_load(dtype, &a, 0), ax_number_load(dtype, &b, 0)};

@@ -4,9 +4,7 @@
 
 #include "ops/combine.h"
 
-/* Whether ax_combine_bytes combines these. */
-bool ax_combines_bytes(ax_scalar combine, ax_dtype dtype);
-/* An ax_combine, by a table of the results of all pairs, which the first call for a combination and a dtype makes, in some milliseconds. */
+/* An ax_combine, as ax_combiner gives it out for these, by a table of the results of all pairs, which the first call for a combination and a dtype makes, in some milliseconds. */
 void ax_combine_bytes(ax_scalar combine, ax_dtype dtype, const ax_combined *rows);
 
 #endif

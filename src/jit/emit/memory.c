@@ -276,24 +276,28 @@ static LLVMValueRef load_one_by_one(ax_nest *nest, LLVMTypeRef element, LLVMValu
   return all;
 }
 
-/* Loads elements of one or two bytes at each lane's offset (integers of so many bits) by a gather of the aligned words of four bytes that hold them.
+/* Whether load_from_words is the faster way to look elements up: it is so for those of one or two bytes, as long as caches hold the array. Its
+   bytes are counted in 32 bits. */
+static bool looks_up_words(const ax_nest *nest, const ax_slot *slot) {
+  const int64_t element = (int64_t)ax_dtype_bytes(slot->dtype), bytes = ax_dims_elems(slot->rank, slot->dims) * element;
+  return element < 4 && nest->cg.gathers && nest->schedule->lanes >= 8 && bytes <= 4 * ax_caches_here()->second && bytes < INT32_MAX;
+}
+
+/* Loads elements of one or two bytes at each lane's offset, of 32 bits, by a gather of the aligned words of four bytes that hold them.
    Such a word may reach past the array's ends, but not into another page. */
-static LLVMValueRef load_from_words(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef offsets, uint32_t bits,
-                                    LLVMValueRef mask) {
+static LLVMValueRef load_from_words(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef offsets, LLVMValueRef mask) {
   const ax_codegen *cg = &nest->cg;
   LLVMBuilderRef b = cg->builder;
   const uint32_t lanes = nest->schedule->lanes, bytes = alignment(element);
-  LLVMTypeRef one = ax_cg_int(cg, bits, 1), word = ax_cg_int(cg, 32, 1), words = ax_cg_int(cg, 32, lanes);
-  LLVMValueRef two = ax_cg_splat(LLVMConstInt(one, 2, false), lanes), three = ax_cg_splat(LLVMConstInt(one, 3, false), lanes);
+  LLVMTypeRef word = ax_cg_int(cg, 32, 1);
+  LLVMValueRef two = ax_cg_splat(LLVMConstInt(word, 2, false), lanes), three = ax_cg_splat(LLVMConstInt(word, 3, false), lanes);
   LLVMValueRef beyond = LLVMBuildAnd(b, LLVMBuildCast(b, LLVMPtrToInt, pointer, ax_cg_int(cg, 64, 1), ""), ax_cg_i64(cg, 3), "");
   LLVMValueRef aligned = ax_nest_advance(nest, ax_cg_int(cg, 8, 1), pointer, LLVMBuildNeg(b, beyond, ""));
   LLVMValueRef byte = bytes == 1 ? offsets : LLVMBuildAdd(b, offsets, offsets, "");
-  byte = LLVMBuildAdd(b, byte, ax_cg_broadcast(cg, LLVMBuildTrunc(b, beyond, one, ""), lanes), "");
-  LLVMValueRef at = LLVMBuildAShr(b, byte, two, ""), within = LLVMBuildAnd(b, byte, three, "");
+  byte = LLVMBuildAdd(b, byte, ax_cg_broadcast(cg, LLVMBuildTrunc(b, beyond, word, ""), lanes), "");
+  LLVMValueRef at = LLVMBuildAShr(b, byte, two, ""), within = LLVMBuildShl(b, LLVMBuildAnd(b, byte, three, ""), three, "");
   LLVMValueRef pointers = LLVMBuildGEP2(b, word, aligned, &at, 1, "");
   LLVMValueRef loaded = gather_lanes(nest, word, pointers, mask);
-  if (bits == 64) within = LLVMBuildTrunc(b, within, words, "");
-  within = LLVMBuildShl(b, within, ax_cg_splat(LLVMConstInt(word, 3, false), lanes), "");
   return LLVMBuildTrunc(b, LLVMBuildLShr(b, loaded, within, ""), ax_cg_int(cg, 8 * bytes, lanes), "");
 }
 
@@ -341,15 +345,12 @@ static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef 
   const ax_slot *slot = &schedule->kernel->slots[a->slot];
   LLVMTypeRef element = ax_nest_element(nest, access);
   int64_t stride = a->stride[schedule->vector];
-  const bool narrow = alignment(element) < 4;
-  const int64_t count = ax_dims_elems(slot->rank, slot->dims);
-  const uint32_t bits = count <= (narrow ? INT32_MAX / 4 : INT32_MAX) ? 32 : 64;
+  const uint32_t bits = ax_dims_elems(slot->rank, slot->dims) <= INT32_MAX ? 32 : 64;
   LLVMValueRef offsets = stride == 0 ? NULL : ax_cg_iota(&nest->cg, bits, schedule->lanes, stride);
   prefetch_row_looked_up(nest, a, pointer, instance);
   offsets = ax_nest_add_starts(nest, access, AX_NONE, instance, schedule->lanes, bits, offsets);
-  if (narrow && nest->cg.gathers && schedule->lanes >= 8 && count * alignment(element) <= 4 * ax_caches_here()->second)
-    return load_from_words(nest, element, pointer, offsets, bits, mask);
-  if (narrow && known_lanes(nest, mask) >= 0) return load_one_by_one(nest, element, pointer, offsets, known_lanes(nest, mask));
+  if (looks_up_words(nest, slot)) return load_from_words(nest, element, pointer, offsets, mask);
+  if (alignment(element) < 4 && known_lanes(nest, mask) >= 0) return load_one_by_one(nest, element, pointer, offsets, known_lanes(nest, mask));
   LLVMValueRef pointers = LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
   return gather_lanes(nest, element, pointers, mask);
 }
